@@ -36,6 +36,7 @@ from forestall.app.virtual.result import VirtualResult
 from forestall.app.virtual.settings import VIRTUAL
 from forestall.cli import main
 from forestall.cli.application import app
+from forestall.live.guard.settings import GuardSettings, read_guard_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
@@ -186,10 +187,16 @@ def test_blocks_are_marked_as_they_should_be(page: Path) -> None:
 
 def test_toml_examples_are_settings(tmp_path: Path) -> None:
     shown = [block.text for page in PAGES for block in blocks(page) if block.language == "toml"]
-    runs = [text for text in shown if "[[groups]]" not in text and "[nodes]" not in text]
+    others = ("[[groups]]", "[nodes]", "[warden]")
+    runs = [text for text in shown if not any(name in text for name in others)]
     fleets = [text for text in shown if "[nodes]" in text]
+    guards = [text for text in shown if "[warden]" in text]
     assert runs
     assert fleets
+    assert guards
+    for text in guards:
+        (tmp_path / "guard.toml").write_text(text, encoding="utf-8")
+        assert read_guard_settings(tmp_path / "guard.toml") != GuardSettings()
     for text in fleets:
         (tmp_path / "fleet.toml").write_text(text, encoding="utf-8")
         assert read_fleet(tmp_path).nodes

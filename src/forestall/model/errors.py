@@ -3,7 +3,8 @@
     ForestallError
     ├── InputError            something that was given to us cannot be used (exit code 2)
     │   ├── TraceError        a file: names the file and, where there is one, the line and the field
-    │   │   └── UnwritableError   a file that cannot be written, such as on a full disk; an OSError
+    │   │   ├── UnwritableError   a file that cannot be written, such as on a full disk; an OSError
+    │   │   └── LedgerError       a ledger that cannot be read or added to
     │   └── ParameterError    a parameter: names it, the value and what was allowed
     │       └── TransitionError   an event that the state of its job or node rules out
     └── MissingExtraError     an optional dependency is not installed
@@ -97,6 +98,11 @@ class UnwritableError(TraceError, OSError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class LedgerError(TraceError):
+    """A ledger that cannot be read or added to: its disk is full, its server is gone, another
+    process writes it, or what should be added contradicts what stands in it."""
 
 
 class ParameterError(InputError):

@@ -1,0 +1,1 @@
+"""Intents carried out: written ahead, sent once, looked up, booked."""

@@ -1,0 +1,1 @@
+"""How a ledger of an older forestall becomes one of this: steps of Alembic, never taken back."""

@@ -1,0 +1,254 @@
+"""The ledger: rows are added, all of a call or none, and read; nothing else can be done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+import sqlalchemy as sa
+
+from forestall.live.ledger.database import Database
+from forestall.live.ledger.rows import (
+    ApprovalRow,
+    IntentRow,
+    LedgerRow,
+    OfferRow,
+    OutcomeRow,
+    PromiseRow,
+    StateRow,
+)
+from forestall.live.ledger.tables import TABLES, row_of, values
+from forestall.model.errors import LedgerError
+from forestall.model.live.intents import LEGAL, IntentState
+
+R = TypeVar("R", bound=LedgerRow)
+OUTCOMES: Final = ("kept", "missed", "void")
+_CHUNK: Final = 1000
+
+
+class LiveLedger:
+    """A ledger, by the URL of its database: ``sqlite:///PATH`` or ``postgresql://...``.
+
+    One process writes to it at a time; any number may read meanwhile. Threads of one process may
+    share a ledger. All that is added is on the disk once `add` returns; after an error, or a death
+    of the process, the same is added again: what is there already is not added twice.
+
+    Parameters
+    ----------
+    url : of the database; passwords in it are never shown
+    writes : be its writer, and bring it up to date; else read only
+
+    Raises LedgerError where it cannot be opened so, ParameterError for another URL.
+    """
+
+    def __init__(self, url: str, *, writes: bool = True) -> None:
+        self.database = Database(url)
+        self.writes = writes
+        self._one = threading.Lock()
+        try:
+            if writes:
+                self.database.prepare()
+            else:
+                self.database.check_current()
+        except BaseException:
+            self.database.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of it; another process may write to it then."""
+        self.database.close()
+
+    def add(self, *rows: LedgerRow) -> None:
+        """Add rows, all or none, in this order; those that are there already are passed over.
+
+        Raises LedgerError where they cannot be written, where another row stands in the place of
+        one, or where one contradicts what stands there (`forestall.live.ledger.check` has the
+        rules); ParameterError for a value that cannot be kept.
+        """
+        if not self.writes:
+            raise LedgerError(self.database.name, "was opened to be read only")
+        told = [(row, values(row)) for row in rows]
+        with self._one, self.database.writing() as connection:
+            for row, cells in told:
+                if not self._is_there(connection, row, cells):
+                    self._refuse(connection, row)
+                    _insert(connection, TABLES[type(row)], cells)
+
+    def read(self, kind: type[R], *, after: int = 0, **equal: Any) -> Iterator[R]:
+        """Yield the rows of a kind in the order in which they were added.
+
+        Parameters
+        ----------
+        after : number of the row after which they begin
+        equal : columns and the values that they must have
+        """
+        table = TABLES[kind]
+        wanted = [table.c[name] == value for name, value in equal.items()]
+        while True:
+            query = sa.select(table).where(table.c.seq > after, *wanted)
+            with self.database.reading() as connection:
+                found = connection.execute(query.order_by(table.c.seq).limit(_CHUNK))
+                rows = found.mappings().all()
+            for one in rows:
+                yield row_of(kind, one)
+            if len(rows) < _CHUNK:
+                return
+            after = rows[-1]["seq"]
+
+    def one(self, kind: type[R], *key: Any) -> R | None:
+        """Return the row of a kind with a key, or None."""
+        return next(self.read(kind, **dict(zip(kind.key, key, strict=True))), None)
+
+    def count(self, kind: type[LedgerRow]) -> int:
+        """Return how many rows of a kind there are."""
+        with self.database.reading() as connection:
+            last = sa.func.coalesce(sa.func.max(TABLES[kind].c.seq), 0)
+            return int(connection.scalar(sa.select(last)) or 0)
+
+    def open_promises(self) -> list[PromiseRow]:
+        """Return the promises of which no outcome is known, oldest first."""
+        promises, outcomes = TABLES[PromiseRow], TABLES[OutcomeRow]
+        known = sa.exists().where(outcomes.c.promise == promises.c.id)
+        query = sa.select(promises).where(~known).order_by(promises.c.seq)
+        with self.database.reading() as connection:
+            return [row_of(PromiseRow, one) for one in connection.execute(query).mappings()]
+
+    def record(self, least: float, most: float) -> tuple[int, int]:
+        """Return how many promises with a probability in [least, most] have been kept, and how many
+        kept or missed: void ones count for neither."""
+        promises, outcomes = TABLES[PromiseRow], TABLES[OutcomeRow]
+        query = (
+            sa.select(outcomes.c.outcome, sa.func.count())
+            .join(promises, promises.c.id == outcomes.c.promise)
+            .where(promises.c.probability.between(least, most))
+            .group_by(outcomes.c.outcome)
+        )
+        with self.database.reading() as connection:
+            counts = {str(row[0]): int(row[1]) for row in connection.execute(query)}
+        return counts.get("kept", 0), counts.get("kept", 0) + counts.get("missed", 0)
+
+    def latest_states(self, *among: IntentState) -> list[tuple[IntentRow, StateRow]]:
+        """Return the intents that are in one of these states now, with that state."""
+        return self._intents(TABLES[StateRow].c.state.in_([str(state) for state in among]), True)
+
+    def written_since(self, moment: int) -> list[tuple[IntentRow, StateRow]]:
+        """Return the intents that were written at `moment` or later, whatever came of them."""
+        states = TABLES[StateRow]
+        written = (states.c.state == str(IntentState.WRITTEN)) & (states.c.at >= moment)
+        return self._intents(written, False)
+
+    def _intents(
+        self, wanted: sa.ColumnElement[bool], latest: bool
+    ) -> list[tuple[IntentRow, StateRow]]:
+        """Return intents with those of their states that are wanted, in the order of states."""
+        intents, states = TABLES[IntentRow], TABLES[StateRow]
+        if latest:
+            later = states.alias()
+            after = (later.c.intent == states.c.intent) & (later.c.seq > states.c.seq)
+            wanted = wanted & ~sa.exists().where(after)
+        query = sa.select(states.c.intent).where(wanted).order_by(states.c.seq)
+        with self.database.reading() as connection:
+            moved = connection.execute(
+                query.add_columns(*(states.c[name] for name in ("state", "at", "why")))
+            ).mappings()
+            told = [row_of(StateRow, one) for one in moved]
+            found = connection.execute(
+                sa.select(intents).where(intents.c.id.in_(query.with_only_columns(states.c.intent)))
+            ).mappings()
+            rows = {one["id"]: row_of(IntentRow, one) for one in found}
+        return [(rows[state.intent], state) for state in told]
+
+    def _is_there(self, connection: sa.Connection, row: LedgerRow, cells: dict[str, Any]) -> bool:
+        """Whether a row is there already. Raises LedgerError where another has its key."""
+        table = TABLES[type(row)]
+        same = [table.c[name] == cells[name] for name in row.key]
+        found = connection.execute(sa.select(table).where(*same)).mappings().first()
+        if found is None:
+            return False
+        other = [name for name, value in cells.items() if found[name] != value]
+        if other and other != ["version"]:
+            key = ", ".join(str(cells[name]) for name in row.key)
+            told = f"{row.table} {key} stands there with another {other[0]}; nothing is changed"
+            raise LedgerError(self.database.name, told)
+        return True
+
+    def _refuse(self, connection: sa.Connection, row: LedgerRow) -> None:
+        """Raise LedgerError for a row that contradicts what stands there."""
+        why = ""
+        if isinstance(row, PromiseRow):
+            found = _found(connection, OfferRow, id=row.offer)
+            why = "there is no such offer" if found is None else broken_offer(row, found)
+        elif isinstance(row, OutcomeRow):
+            promise = _found(connection, PromiseRow, id=row.promise)
+            why = "there is no such promise" if promise is None else broken_outcome(row, promise)
+        elif isinstance(row, StateRow):
+            last = _last_state(connection, row.intent)
+            why = illegal(last, row.state)
+            if not why and row.state == IntentState.APPROVED:
+                word = _found(connection, ApprovalRow, intent=row.intent)
+                why = "" if word is not None and word.approved else "nobody approved it"
+        if why:
+            key = " ".join(str(getattr(row, name)) for name in row.key)
+            raise LedgerError(self.database.name, f"{row.table} {key}: {why}")
+
+
+def broken_offer(promise: PromiseRow, offer: OfferRow) -> str:
+    """Return what of a promise is not what was offered; "": nothing."""
+    if promise.at >= offer.expires:
+        return f"the offer expired at {offer.expires}, and it was accepted at {promise.at}"
+    for name in ("deadline", "probability"):
+        said, offered = getattr(promise, name), getattr(offer, name)
+        if said != offered:
+            return f"its {name} is {said}, and {offered} was offered"
+    return ""
+
+
+def broken_outcome(outcome: OutcomeRow, promise: PromiseRow) -> str:
+    """Return what of an outcome cannot be; "": nothing."""
+    if outcome.outcome not in OUTCOMES:
+        return f"expected one of {', '.join(OUTCOMES)}"
+    if outcome.outcome == "kept" and not 0 <= outcome.ended <= promise.deadline:
+        return f"kept, but it ended at {outcome.ended}; its deadline was {promise.deadline}"
+    return ""
+
+
+def illegal(last: str | None, state: str) -> str:
+    """Return why a state may not follow another (None: the first); "" where it may."""
+    known = list(IntentState)
+    allowed = LEGAL[None if last is None else IntentState(last)]
+    if state in known and IntentState(state) in allowed:
+        return ""
+    after = "at first" if last is None else f"after {last}"
+    return f"{state} {after} is not legal; expected {', '.join(allowed) or 'nothing more'}"
+
+
+def _found(connection: sa.Connection, kind: type[R], **equal: Any) -> R | None:
+    table = TABLES[kind]
+    wanted = [table.c[name] == value for name, value in equal.items()]
+    found = connection.execute(sa.select(table).where(*wanted)).mappings().first()
+    return None if found is None else row_of(kind, found)
+
+
+def _last_state(connection: sa.Connection, intent: str) -> str | None:
+    states = TABLES[StateRow]
+    query = sa.select(states.c.state).where(states.c.intent == intent)
+    return connection.scalar(query.order_by(states.c.seq.desc()).limit(1))
+
+
+def _insert(connection: sa.Connection, table: sa.Table, cells: dict[str, Any]) -> None:
+    """Add a row, numbered after the last."""
+    last = connection.scalar(sa.select(sa.func.coalesce(sa.func.max(table.c.seq), 0))) or 0
+    connection.execute(table.insert().values(seq=last + 1, **cells))
