@@ -270,7 +270,7 @@ def _come(
     before: Mapping[int, Told], count: int, picture: _Picture, number: Mapping[str, int], now: int
 ) -> tuple[tuple[Arrival, ...], list[Event], dict[int, Told]]:
     """Return new jobs, events of jobs that wait or run, and what is believed of them."""
-    arrivals, events, jobs = [], list[Event](), dict[int, Told]()
+    arrivals, events, jobs = list[Arrival](), list[Event](), dict[int, Told]()
     running = {key: one[0] for key, one in picture.running.items()}
     for key, job in sorted((picture.waiting | running).items(), key=_by_submit):
         told = before.get(key)
@@ -330,8 +330,8 @@ def _plans(
     changed = EventKind.PREDICTION_CHANGED
     for name in beliefs.names:
         before, after = beliefs.planned.get(name), picture.planned.get(name)
-        if after != before:
-            told = (
-                {"at": max(after[0], now), "until": after[1], "probability": 1.0} if after else {}
-            )
-            yield Event(now, changed, number[name], **told)
+        if after is None and before is not None:
+            yield Event(now, changed, number[name])
+        elif after is not None and after != before:
+            at, until = max(after[0], now), after[1]
+            yield Event(now, changed, number[name], at=at, until=until, probability=1.0)

@@ -37,6 +37,7 @@ class Action(StrEnum):
     RELEASE = "release"
     REQUEUE = "requeue"
     START = "start"
+    EXCLUDE = "exclude"
     SIGNAL = "signal"
     DRAIN = "drain"
     RESUME = "resume"
@@ -51,6 +52,7 @@ MAY: Final[Mapping[Role, tuple[Action, ...]]] = MappingProxyType(
             Action.RELEASE,
             Action.REQUEUE,
             Action.START,
+            Action.EXCLUDE,
             Action.SIGNAL,
         ),
         Role.WARDEN: (Action.DRAIN, Action.RESUME, Action.REBOOT),
@@ -63,7 +65,7 @@ ROLE_OF: Final[Mapping[Action, Role]] = MappingProxyType(
 )
 ACTING: Final = (*MAY[Role.KEEPER], *MAY[Role.WARDEN])
 """What changes a cluster: all that can be intended."""
-ON_JOBS: Final = (Action.REQUEUE, Action.START, Action.SIGNAL)
+ON_JOBS: Final = (Action.REQUEUE, Action.START, Action.EXCLUDE, Action.SIGNAL)
 
 
 class IntentState(StrEnum):
