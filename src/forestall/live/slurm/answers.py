@@ -15,6 +15,9 @@ from forestall.model.live.intents import Action
 PAUSE: Final = 60
 """s that a checkpoint is reckoned to take."""
 
+LIKELY: Final = 0.5
+"""Of a failure: from this on a job is sent elsewhere also where it may be late there."""
+
 
 @dataclass(frozen=True)
 class AtRisk:

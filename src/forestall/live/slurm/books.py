@@ -99,6 +99,12 @@ class Books:
         )
         self._looks, self._cycles, self.mark = self._looks + 1, number, seen.mark
 
+    def told(self, taken: Taken, now: int) -> None:
+        """Write what the engine was told between two looks, as a cycle of its own."""
+        told, answered = plain(taken)
+        self.ledger.add(CycleRow(self._cycles + 1, self._runs, now, told, answered))
+        self._cycles += 1
+
     def start_of(self, promise: PromiseRow) -> int:
         """Return when the job of a promise was to start, s."""
         offer = self.ledger.one(OfferRow, promise.offer)

@@ -42,12 +42,12 @@ class ControllerSettings:
     Parameters
     ----------
     wanted : the least probability that jobs of which nobody asked are placed for
-    offer_life : s for which an offer holds
+    offer_life : s for which an offer holds; a deadline leaves that time for taking it
     at_once : s; a start that is nearer needs no reservation
     """
 
     wanted: float = 0.5
-    offer_life: int = 600
+    offer_life: int = 300
     at_once: int = 120
 
 
@@ -210,21 +210,27 @@ class Controller:
 
     def quote(self, asked: Request) -> list[OfferRow]:
         """Return offers, each later than the one before and more probable, and book them. Empty
-        where no start is known. Raises InputError where what is known is too old."""
+        where no start is known. A job of an offer that is taken at the end of its life, and starts
+        then, is done by its deadline still. Raises InputError where what is known is too old."""
         now = self._clock()
         mind, _ = self._fresh(now)
         question = {"nodes": asked.nodes, "time": asked.time, "by": asked.by}
-        offered = mind.offers(asked.nodes, asked.time, now, asked.by)
+        expires = now + self.settings.offer_life
+        offered = [
+            (one, one.deadline + max(expires - one.start, 0))
+            for one in mind.offers(asked.nodes, asked.time, now, asked.by)
+        ]
         count = self._ledger.count(OfferRow)
         rows = [
             OfferRow(
                 id=digest([count + k, now, asked.asked_by, question]),
-                at=now, expires=now + self.settings.offer_life, asked_by=asked.asked_by,
+                at=now, expires=expires, asked_by=asked.asked_by,
                 question=question, size=asked.nodes, length=asked.time, start=one.start,
-                deadline=one.deadline, before=one.probability, probability=one.probability,
+                deadline=deadline, before=one.probability, probability=one.probability,
                 reasons=list(one.reasons), record=self._books.record(one.probability),
             )
-            for k, one in enumerate(offered)
+            for k, (one, deadline) in enumerate(offered)
+            if asked.by is None or deadline <= asked.by
         ]  # fmt: skip
         self._ledger.add(*rows)
         return rows
@@ -247,10 +253,19 @@ class Controller:
         elif self._ledger.one(OutcomeRow, name) is not None:
             raise InputError(f"promise {name} is over")
         number = self._submit(promise, offer, job)
-        if self._mind is not None:
-            user = promise.owner
-            self._mind.submitted(number, user, job.name, offer.size, offer.length, now)
+        self._note(offer, job, number, now)
         return promise, number
+
+    def _note(self, offer: OfferRow, job: JobScript, number: int, now: int) -> None:
+        """Tell the engine of a job that was submitted, so that nobody else is promised its nodes
+        before it is seen."""
+        if self._mind is None:
+            return
+        mind, self._mind = self._mind, None  # begun anew where this cannot be booked
+        taken = mind.submitted(number, offer.asked_by, job.name, offer.size, offer.length, now)
+        if taken is not None:
+            self._books.told(taken, now)
+        self._mind = mind
 
     def _fresh(self, now: int) -> tuple[Mind, _Known]:
         """Return what is known; InputError where it is too old to promise anything."""

@@ -105,16 +105,21 @@ class Mind:
             self.beliefs = replace(self.beliefs, jobs=kept)
         return [Event(now, EventKind.CANCELLED, told.position) for told in late.values()]
 
-    def submitted(self, job: int, user: str, name: str, size: int, length: int, now: int) -> None:
-        """Tell the engine of a job that was submitted just now, before it is seen."""
+    def submitted(
+        self, job: int, user: str, name: str, size: int, length: int, now: int
+    ) -> Taken | None:
+        """Tell the engine of a job that was submitted just now, before it is seen; None where it
+        knows the job."""
         if job in self.beliefs.jobs:
-            return
+            return None
         now = max(now, self.engine.now)
         position = self.engine.add_job(size, length, CHECKED, now)
         told = Told(position, user, name, size, 0, (), -1)
         jobs = {**self.beliefs.jobs, job: told}
         self.beliefs = replace(self.beliefs, jobs=jobs, count=self.beliefs.count + 1)
-        self.engine.handle([Event(now, EventKind.SUBMITTED, position)], now)
+        events = (Event(now, EventKind.SUBMITTED, position),)
+        decisions = self.engine.handle(events, now)
+        return Taken(now, (Arrival(job, size, length, now),), events, tuple(decisions), ())
 
     def offers(self, size: int, length: int, now: int, by: int | None = None) -> list[Quote]:
         """Return what a job submitted now could choose from; none where it is too large."""

@@ -45,13 +45,7 @@ def judged(one: Followed, seen: ClusterSnapshot, now: int) -> OutcomeRow | None:
     if done and min(done) <= promise.deadline:  # whatever came after: it was done by then
         return OutcomeRow(promise.id, now, "kept", "", min(done))
     if job is not None:
-        over = not job.waits and not holds_nodes(job)
-        if over and job.end is not None:
-            return _ended(one, job.state, job.end, runs, now)
-        newest = seen.began if seen.told_at is None else min(seen.told_at, seen.began)
-        if newest > promise.deadline + PAST:
-            return OutcomeRow(promise.id, now, "missed", _cause(one, runs), -1)
-        return None
+        return _of_job(one, job, runs, seen, now)
     ended = [run for run in runs if run.end is not None and run.state not in _NOT_LAST]
     if ended:
         last = max(ended, key=lambda run: run.end or 0)
@@ -59,9 +53,20 @@ def judged(one: Followed, seen: ClusterSnapshot, now: int) -> OutcomeRow | None:
     if _taken_off(one, seen):
         return OutcomeRow(promise.id, now, "void", "user", -1)
     if seen.accounting is None and seen.began > promise.deadline + LAG:
-        if one.number:
-            return OutcomeRow(promise.id, now, "missed", "failure", -1)
-        return OutcomeRow(promise.id, now, "void", "operator", -1)
+        what, why = ("missed", "failure") if one.number else ("void", "operator")
+        return OutcomeRow(promise.id, now, what, why, -1)
+    return None
+
+
+def _of_job(
+    one: Followed, job: ClusterJob, runs: list[ClusterRun], seen: ClusterSnapshot, now: int
+) -> OutcomeRow | None:
+    """Return what became of a promise whose job is seen."""
+    if not job.waits and not holds_nodes(job) and job.end is not None:
+        return _ended(one, job.state, job.end, runs, now)
+    newest = seen.began if seen.told_at is None else min(seen.told_at, seen.began)
+    if newest > one.promise.deadline + PAST:
+        return OutcomeRow(one.promise.id, now, "missed", _cause(one, runs), -1)
     return None
 
 
