@@ -40,9 +40,12 @@ def slurm() -> Iterator[RealSlurm]:
 
 
 @pytest.fixture(autouse=True)
-def _here(slurm: RealSlurm, monkeypatch: pytest.MonkeyPatch) -> None:
+def _here(slurm: RealSlurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("SLURM_CONF", str(slurm.folder / "slurm.conf"))
     monkeypatch.chdir(slurm.folder / "jobs")
+    yield
+    slurm.command("scancel", "--user=root", check=False)
+    slurm.until("all nodes are idle", lambda: slurm.idle() == set(slurm.nodes), 60)
 
 
 class Desk:

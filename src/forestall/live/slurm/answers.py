@@ -75,7 +75,8 @@ def answers(one: AtRisk) -> list[Answer]:
             cost = one.size * PAUSE + risk * (left + again)
             found.append(Answer(Action.SIGNAL, cost, "a checkpoint now"))
         to_do = one.end - one.saved
-        if "requeue" in one.may and one.delay >= 0 and _in_time(one, to_do):
+        likely = one.probability >= LIKELY
+        if "requeue" in one.may and one.delay >= 0 and (likely or _in_time(one, to_do)):
             cost = float(one.size * (one.now - one.saved + one.delay))
             found.append(Answer(Action.REQUEUE, cost, "start elsewhere from the checkpoint"))
     return sorted(found, key=lambda answer: answer.cost)

@@ -32,6 +32,9 @@ from forestall.model.live.intents import Action, IntentState, Role
 
 CONSENTS: Final = ("exclude", "requeue", "signal", "start")
 """All that may be done with the job of a promise, where its owner agrees."""
+GRACE: Final = 60
+"""s by which a reservation begins after the start that it holds: Slurm refuses one that begins as
+jobs end by their limits; by FLEX its job need not wait for it."""
 _HELD: Final = (IntentState.CARRIED_OUT, IntentState.CONFIRMED)
 
 
@@ -302,7 +305,9 @@ class Controller:
         now = self._clock()
         books = self._books
         keeping = Keeping(known.seen, known.sight, mind, {}, {}, books.saved, books.cycle, now)
-        numbers = {"start": float(offer.start), "time": float(offer.deadline - offer.start)}
+        numbers = {
+            "start": float(offer.start + GRACE), "time": float(offer.deadline - offer.start)
+        }  # fmt: skip
         intent = keeping.intend(
             Action.RESERVE, reservation_name(promise.id), f"holds a promise from {offer.start} on",
             numbers, size=offer.size, partition=job.partition, promise=promise.id,
