@@ -21,7 +21,7 @@ from forestall.live.guard.settings import (
 from forestall.live.guard.sight import GONE, ClusterSight, JobSight, NodeSight, ReservationSight
 from forestall.model.cluster.marks import mark_of_reason
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.live.intents import MAY, ON_JOBS, ROLE_OF, Action, Intent, Role
+from forestall.model.live.intents import MAY, ROLE_OF, Action, Intent, Role
 
 NOW = 1_000_000
 WARDEN = RoleSettings("on", 2, 50.0, 2, 50.0, 4, 600)

@@ -87,6 +87,11 @@ class Desk:
         assert found is not None
         return found.outcome
 
+    def runs_again(self, number: int) -> bool:
+        """Whether a job runs that had been queued again."""
+        job = self.cluster.look().jobs[number]
+        return job.state == "RUNNING" and job.restarts > 0
+
     def states(self, action: str) -> list[list[str]]:
         """Return what became of each intent for an action."""
         return [
@@ -142,7 +147,7 @@ def test_a_node_dies_under_a_promised_job(desk: Desk) -> None:
     try:
         desk.until("failure is seen", lambda: desk.cluster.look().nodes[node].down)
         seen = time.monotonic()
-        desk.until("it runs again", lambda: desk.slurm.state(number) == "RUNNING", 60)
+        desk.until("it runs again", lambda: desk.runs_again(number), 60)
         assert time.monotonic() - seen < 60
         assert node not in desk.cluster.look().jobs[number].nodes
         assert desk.outcome(promise) == "kept"
