@@ -27,6 +27,11 @@ def test_every_rule_holds_after_every_step(first: int) -> None:
     assert kept > PART
 
 
+def test_a_refusal_says_nothing_of_the_try_before_it() -> None:
+    """Seed 1186: a job arrived late, after another try to submit it had been refused."""
+    play(1186)
+
+
 @pytest.mark.parametrize("seed", [1, 5])
 def test_on_a_real_ledger_the_books_add_up_and_replay_the_same(seed: int, tmp_path: Path) -> None:
     with LiveLedger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:

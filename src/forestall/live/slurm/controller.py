@@ -243,19 +243,21 @@ class Controller:
 
         The promise is in the ledger before anything is submitted. Called again with the same
         offer it goes on from where it was: the job is submitted once. Raises InputError where the
-        offer is not there, has expired or holds no more; WriteError where Slurm refuses the job
-        (the promise is void then), or where nobody knows whether it took it: then call again.
+        offer is not there, has expired or holds no more; WriteError where Slurm refuses the job (at
+        the first try the promise is void then), or where nobody knows whether it took it: then call
+        again.
         """
         now = self._clock()
         offer = self._ledger.one(OfferRow, name)
         if offer is None or offer.asked_by != owner:
             raise InputError(f"offer {name} is not there")
         promise = self._ledger.one(PromiseRow, name)
+        first = promise is None
         if promise is None:
             promise = self._promised(offer, job, now)
         elif self._ledger.one(OutcomeRow, name) is not None:
             raise InputError(f"promise {name} is over")
-        number = self._submit(promise, offer, job)
+        number = self._submit(promise, offer, job, first)
         self._note(offer, job, number, now)
         return promise, number
 
@@ -315,8 +317,9 @@ class Controller:
         self.executor.propose([intent])
         self.executor.step(known.sight)
 
-    def _submit(self, promise: PromiseRow, offer: OfferRow, job: JobScript) -> int:
-        """Submit the job of a promise, unless it is there already; return its number."""
+    def _submit(self, promise: PromiseRow, offer: OfferRow, job: JobScript, first: bool) -> int:
+        """Submit the job of a promise, unless it is there already; return its number. A promise
+        whose first try is refused is void; later, one of the tries before may still arrive."""
         name = reservation_name(promise.id)
         order = Submit(
             promise.id, job.script, offer.size, offer.length, job.name, promise.at, job.words,
@@ -326,7 +329,7 @@ class Controller:
         try:
             return self._cluster.act(order).job
         except WriteError as error:
-            if error.fault not in (WriteFault.AMBIGUOUS, WriteFault.UNREACHABLE):
+            if first and error.fault not in (WriteFault.AMBIGUOUS, WriteFault.UNREACHABLE):
                 over = OutcomeRow(promise.id, self._clock(), "void", "operator", -1)
                 self._ledger.add(over)
             raise
