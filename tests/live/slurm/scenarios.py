@@ -173,7 +173,9 @@ class Scenario:
                        if not isinstance(one.action, Submit))  # fmt: skip
         twice = [what for what, times in done.items() if times > 1]
         self.must(not twice, f"done twice: {twice}")
-        tags = Counter(job.mark.promise for job in state.jobs.values() if job.user == ME)
+        tags = Counter(
+            job.mark.promise for job in state.jobs.values() if job.user == ME and job.mark.promise
+        )
         self.must(max(tags.values(), default=0) <= 1, f"submitted twice: {tags}")
         self._limits()
         self._promises()
