@@ -11,13 +11,14 @@ BIN := $(DEV)/bin
 SEEDS ?= 1000000
 FIRST ?= 0
 
-.PHONY: help demo test debian lint types imports unit seeds coverage clean
+.PHONY: help demo test debian lint types imports unit seeds live-seeds coverage clean
 
 help:
 	@echo "make demo      install into $(DEMO) and run the demonstration"
 	@echo "make test      everything that must hold: style, types, imports, tests"
 	@echo "make debian lint types imports unit   the same, one at a time"
 	@echo "make seeds     a million streams of events against the engine: SEEDS=, FIRST=, WORKERS="
+	@echo "make live-seeds  the same against the live controller on a modelled cluster"
 	@echo "make coverage  the tests with compilation off, and what they reach"
 	@echo "make clean     remove both environments and the caches"
 
@@ -62,6 +63,9 @@ unit: $(DEV)/.installed
 
 seeds: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.engine_seeds $(FIRST) $(SEEDS) $(WORKERS)
+
+live-seeds: $(DEV)/.installed
+	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.live_seeds $(FIRST) $(SEEDS) $(WORKERS)
 
 coverage: $(DEV)/.installed
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow" $(PYTEST_ARGS)

@@ -9,8 +9,9 @@ from forestall.live.act.actor import Effect, NotCarriedOutError
 from forestall.live.guard.guard import Doings
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.guard.sight import ClusterSight, NodeSight
+from forestall.model.cluster.marks import mark_of_reason
 from forestall.model.errors import InputError
-from forestall.model.live.intents import Action, Intent, intent_named
+from forestall.model.live.intents import Action, Intent
 
 PERSON = "kept for a benchmark. Ann"
 
@@ -61,7 +62,7 @@ class SmallCluster:
     def ours(self) -> list[str]:
         return [
             name for name, one in self.nodes.items()
-            if not one.in_service and intent_named(one.reason)
+            if not one.in_service and mark_of_reason(one.reason)
         ]  # fmt: skip
 
 
@@ -113,7 +114,7 @@ class FlakyActor:
                 raise OSError("no connection")
             return Effect.UNKNOWN
         node = self.cluster.nodes[intent.target]
-        done = intent_named(node.reason) == intent.id
+        done = mark_of_reason(node.reason) == intent.id
         if intent.action == Action.RESUME:
             done = node.in_service and any(name == intent.id for name, _ in self.cluster.done)
         return Effect.DONE if done else Effect.NOT_DONE

@@ -19,8 +19,9 @@ from forestall.live.guard.settings import (
     read_guard_settings,
 )
 from forestall.live.guard.sight import GONE, ClusterSight, JobSight, NodeSight, ReservationSight
+from forestall.model.cluster.marks import mark_of_reason
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.live.intents import MAY, ROLE_OF, Action, Intent, Role, intent_named
+from forestall.model.live.intents import MAY, ROLE_OF, Action, Intent, Role
 
 NOW = 1_000_000
 WARDEN = RoleSettings("on", 2, 50.0, 2, 50.0, 4, 600)
@@ -84,7 +85,9 @@ def test_what_may_be_done_passes() -> None:
 
 def test_all_is_off_by_default() -> None:
     for action in (*MAY[Role.KEEPER], *MAY[Role.WARDEN]):
-        target = {"requeue": "17", "signal": "17", "reserve": "forestall_x"}.get(action, "n1")
+        target = {"requeue": "17", "start": "17", "signal": "17", "reserve": "forestall_x"}.get(
+            action, "n1"
+        )
         if action == Action.RELEASE:
             target = "forestall_p1"
         kind, why = says(intent(action, target), settings=GuardSettings())
@@ -266,10 +269,10 @@ def test_quiet_hours_and_maintenance() -> None:
 @given(st.text(max_size=60))
 def test_only_our_own_words_are_ours(text: str) -> None:
     one = Intent(Action.DRAIN, "n1", 1, 2, "up", "".join(c for c in text if c.isprintable()))
-    assert intent_named(one.words) == one.id
-    assert intent_named(one.words + " : reboot issued") == one.id
-    assert intent_named(text) is None
-    assert intent_named(one.words + " x") is None
+    assert mark_of_reason(one.words) == one.id
+    assert mark_of_reason(one.words + " : reboot issued") == one.id
+    assert mark_of_reason(text) == ""
+    assert mark_of_reason(one.words + " x") == ""
     assert Intent.from_json(one.to_json()) == one
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from forestall.model.live.intents import ON_JOBS, RESERVATION_PREFIX, Action, intent_named
+from forestall.model.cluster.marks import RESERVATION, mark_of_reason
+from forestall.model.live.intents import ON_JOBS, Action
 
 GONE: Final = "gone"
 """The standing of a target that is not there."""
@@ -50,7 +51,7 @@ class NodeSight:
     @property
     def is_ours(self) -> bool:
         """Whether its reason is of one of our intents, and nobody added a word to it."""
-        return intent_named(self.reason) is not None
+        return bool(mark_of_reason(self.reason))
 
     @property
     def is_a_persons(self) -> bool:
@@ -62,7 +63,7 @@ class NodeSight:
         """What a decision on it is based on."""
         flags = {"drained": self.drained, "down": self.down, "rebooting": self.rebooting}
         told = "+".join(name for name, is_so in flags.items() if is_so) or "up"
-        by = intent_named(self.reason) or ("other" if self.reason else "")
+        by = mark_of_reason(self.reason) or ("other" if self.reason else "")
         return f"{told} by={by} boot={self.boot}"
 
 
@@ -136,5 +137,5 @@ class ClusterSight:
     def our_reservations(self) -> Iterator[tuple[str, ReservationSight]]:
         """Yield the reservations whose names are ours."""
         for name, one in self.reservations.items():
-            if name.startswith(RESERVATION_PREFIX):
+            if name.startswith(RESERVATION):
                 yield name, one

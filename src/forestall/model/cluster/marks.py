@@ -24,7 +24,9 @@ _ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TAG: Final = re.compile(r"forestall:([a-z0-9][a-z0-9_-]{0,39})(?![^\s])")
 _ACT: Final = re.compile(r"forestall:act=([a-z0-9][a-z0-9_-]{0,39})(\??)\Z")
 _HOLD: Final = re.compile(r"forestall:hold=([a-z0-9][a-z0-9_-]{0,39})(?= forestall:act=\S+\Z)")
-_REASON: Final = re.compile(r"forestall: .*?\[([a-z0-9][a-z0-9_-]{0,39})\](?: : .*)?", re.DOTALL)
+_REASON: Final = re.compile(
+    r"forestall: .*\[([a-z0-9][a-z0-9_-]{0,39})\](?: : reboot [a-z ]+)?", re.DOTALL
+)
 _MOST_TEXT: Final = 200
 
 
@@ -101,8 +103,12 @@ def reason_of(identity: str, words: str) -> str:
 def mark_of_reason(reason: str) -> str:
     """Return the id in a reason of ours; "" for a reason that somebody else gave.
 
+    What Slurm appends to the reason of a reboot may follow. What a person appends makes it theirs.
+
     >>> mark_of_reason("forestall: risk [d1] : reboot issued"), mark_of_reason("bad fan [d1]")
     ('d1', '')
+    >>> mark_of_reason("forestall: risk [d1], keep it so. Ann")
+    ''
     """
     match = _REASON.fullmatch(reason)
     return match[1] if match else ""

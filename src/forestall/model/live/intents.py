@@ -13,13 +13,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Self
 
+from forestall.model.cluster.marks import RESERVATION, reason_of
 from forestall.model.errors import ParameterError
 from forestall.model.live.canonical import digest
-
-PREFIX: Final = "forestall:"
-"""What the reasons of our drains begin with; nodes without it are never touched again."""
-RESERVATION_PREFIX: Final = "forestall_"
-"""What the names of our reservations begin with."""
 
 
 class Role(StrEnum):
@@ -40,6 +36,8 @@ class Action(StrEnum):
     RESERVE = "reserve"
     RELEASE = "release"
     REQUEUE = "requeue"
+    START = "start"
+    EXCLUDE = "exclude"
     SIGNAL = "signal"
     DRAIN = "drain"
     RESUME = "resume"
@@ -49,7 +47,14 @@ class Action(StrEnum):
 MAY: Final[Mapping[Role, tuple[Action, ...]]] = MappingProxyType(
     {
         Role.ADVISOR: (Action.LOOK, Action.QUOTE, Action.RECORD, Action.PROPOSE),
-        Role.KEEPER: (Action.RESERVE, Action.RELEASE, Action.REQUEUE, Action.SIGNAL),
+        Role.KEEPER: (
+            Action.RESERVE,
+            Action.RELEASE,
+            Action.REQUEUE,
+            Action.START,
+            Action.EXCLUDE,
+            Action.SIGNAL,
+        ),
         Role.WARDEN: (Action.DRAIN, Action.RESUME, Action.REBOOT),
     }
 )
@@ -60,7 +65,7 @@ ROLE_OF: Final[Mapping[Action, Role]] = MappingProxyType(
 )
 ACTING: Final = (*MAY[Role.KEEPER], *MAY[Role.WARDEN])
 """What changes a cluster: all that can be intended."""
-ON_JOBS: Final = (Action.REQUEUE, Action.SIGNAL)
+ON_JOBS: Final = (Action.REQUEUE, Action.START, Action.EXCLUDE, Action.SIGNAL)
 
 
 class IntentState(StrEnum):
@@ -133,9 +138,9 @@ class Intent:
         if not _TARGET.fullmatch(self.target) or self.target.startswith("-"):
             raise ParameterError("target", self.target, "the name of a node, job or reservation")
         if self.action in {Action.RESERVE, Action.RELEASE} and not self.target.startswith(
-            RESERVATION_PREFIX
+            RESERVATION
         ):
-            raise ParameterError("target", self.target, f"a name that begins {RESERVATION_PREFIX}")
+            raise ParameterError("target", self.target, f"a name that begins {RESERVATION}")
         if self.expires <= self.decided:
             raise ParameterError("expires", self.expires, f"after {self.decided}, when decided")
         if self.size < 1:
@@ -157,7 +162,7 @@ class Intent:
     @property
     def words(self) -> str:
         """The reason as Slurm shows it: our prefix, the reason, the id in brackets."""
-        return f"{PREFIX} {self.reason} [{self.id}]"
+        return reason_of(self.id, self.reason)
 
     def to_json(self) -> dict[str, Any]:
         """Return it in a form for JSON."""
@@ -184,22 +189,3 @@ class Intent:
         ):
             raise ParameterError("intent", str(told)[:80], "an intent with all its fields")
         return cls(**{**told, "action": Action(told["action"])})
-
-
-_OURS: Final = re.compile(
-    rf"{re.escape(PREFIX)} .*\[(?P<id>[0-9a-f]{{16}})\](?: : reboot [a-z ]+)?", re.DOTALL
-)
-
-
-def intent_named(reason: str) -> str | None:
-    """Return the id of the intent whose words a node's reason is; None where it is not ours.
-
-    What Slurm appends to the reason of a reboot may follow. What a person appends makes it theirs.
-
-    >>> intent_named("forestall: risky [0123456789abcdef] : reboot issued")
-    '0123456789abcdef'
-    >>> intent_named("forestall: risky [0123456789abcdef], keep it so. Ann") is None
-    True
-    """
-    found = _OURS.fullmatch(reason.strip())
-    return found["id"] if found else None

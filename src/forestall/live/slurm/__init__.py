@@ -1,0 +1,1 @@
+"""A real cluster under the engine's eyes: look, reconcile, decide, guard, act, book."""

@@ -1,0 +1,128 @@
+"""What the controller writes into the ledger and finds there after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from forestall.__about__ import __version__
+from forestall.live.ledger.rows import (
+    CycleRow,
+    IntentRow,
+    LookRow,
+    OfferRow,
+    OutcomeRow,
+    PredictionRow,
+    PromiseRow,
+    RunRow,
+    StateRow,
+)
+from forestall.live.ledger.store import LiveLedger
+from forestall.live.slurm.mind import Mind, Taken, plain
+from forestall.live.slurm.outlook import Forecast
+from forestall.model.cluster.faults import LookError
+from forestall.model.cluster.nouns import ClusterSnapshot
+from forestall.model.errors import LedgerError
+from forestall.model.live.intents import Action, IntentState
+
+_NEAR = 0.05
+"""Promises count for the record of a probability that is so near to theirs."""
+
+
+class Books:
+    """A controller's side of a ledger.
+
+    `numbers` are those of the jobs of open promises, as last seen, by promise; they stand in each
+    look's row, so that a restart knows them.
+    """
+
+    def __init__(self, ledger: LiveLedger) -> None:
+        self.ledger = ledger
+        self._runs, self._cycles = ledger.count(RunRow), ledger.count(CycleRow)
+        self._looks = ledger.count(LookRow)
+        last = ledger.one(LookRow, self._looks) if self._looks else None
+        mark: Any = {} if last is None else last.mark
+        self.mark = int(mark.get("accounting", 0))
+        self.numbers: dict[str, int] = {str(k): int(v) for k, v in mark.get("jobs", {}).items()}
+
+    @property
+    def cycle(self) -> int:
+        """Number of the next cycle."""
+        return self._cycles + 1
+
+    def resumed(self) -> ClusterSnapshot | None:
+        """Return what is left of the last look after a restart: from when accounting is read."""
+        if not self.mark:
+            return None
+        return ClusterSnapshot({}, {}, {}, (), 0, 0, None, self.mark)
+
+    def owners(self, promises: Iterable[PromiseRow], named: Iterable[str]) -> dict[str, str]:
+        """Return whose promises are: of those that are open, and of closed ones by name."""
+        found = {one.id: one.owner for one in promises}
+        for name in named:
+            if name not in found and (row := self.ledger.one(PromiseRow, name)) is not None:
+                found[name] = row.owner
+        return found
+
+    def begin(self, mind: Mind, settings: Mapping[str, Any], now: int) -> None:
+        """Write that a new engine begins."""
+        self.ledger.add(RunRow(self._runs + 1, now, __version__, dict(settings), mind.as_dict()))
+        self._runs += 1
+
+    def failed_look(self, error: LookError, now: int) -> None:
+        """Write of a look that is worth nothing."""
+        mark = {"accounting": self.mark, "jobs": self.numbers}
+        self.ledger.add(LookRow(self._looks + 1, now, 0, 0, 0, mark, str(error)))
+        self._looks += 1
+
+    def cycle_done(
+        self,
+        seen: ClusterSnapshot,
+        taken: Taken,
+        mattered: Mapping[str, Forecast],
+        outcomes: Iterable[OutcomeRow],
+        now: int,
+    ) -> None:
+        """Write a look, its cycle, the predictions that mattered, and what became of promises: all
+        or nothing."""
+        told, answered = plain(taken)
+        number, said = self._cycles + 1, ", ".join(taken.strange)
+        mark = {"accounting": seen.mark, "jobs": self.numbers}
+        self.ledger.add(
+            LookRow(self._looks + 1, now, 1, len(seen.nodes), len(seen.jobs), mark, said),
+            CycleRow(number, self._runs, now, told, answered),
+            *(
+                PredictionRow(number, now, one.by, name, one.at, one.until, one.probability)
+                for name, one in sorted(mattered.items())
+            ),
+            *outcomes,
+        )
+        self._looks, self._cycles, self.mark = self._looks + 1, number, seen.mark
+
+    def told(self, taken: Taken, now: int) -> None:
+        """Write what the engine was told between two looks, as a cycle of its own."""
+        told, answered = plain(taken)
+        self.ledger.add(CycleRow(self._cycles + 1, self._runs, now, told, answered))
+        self._cycles += 1
+
+    def start_of(self, promise: PromiseRow) -> int:
+        """Return when the job of a promise was to start, s."""
+        offer = self.ledger.one(OfferRow, promise.offer)
+        if offer is None:
+            raise LedgerError("ledger", f"there is no offer {promise.offer}")
+        return offer.start
+
+    def saved(self, promise: str, start: int) -> int:
+        """Return when a promise's job, whose run began at `start`, last did a checkpoint that we
+        asked for; `start` where it did none."""
+        saved = start
+        for row in self.ledger.read(IntentRow, promise=promise, action=str(Action.SIGNAL)):
+            state = self.ledger.one(StateRow, row.id, str(IntentState.CARRIED_OUT))
+            if state is not None:
+                saved = max(saved, state.at)
+        return saved
+
+    def record(self, probability: float) -> dict[str, int]:
+        """Return how promises of such a probability were kept: said so often, kept so often."""
+        kept, known = self.ledger.record(probability - _NEAR, probability + _NEAR)
+        return {"said": known, "kept": kept}

@@ -1,0 +1,160 @@
+"""From promises at risk, and from what is left of them, to intents for the keeper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from forestall.live.guard.sight import GONE, ClusterSight
+from forestall.live.ledger.rows import PromiseRow
+from forestall.live.slurm.actor import AVOID
+from forestall.live.slurm.answers import AtRisk, answers, figures
+from forestall.live.slurm.mind import Mind, Plan
+from forestall.live.slurm.outlook import Forecast
+from forestall.live.slurm.reconcile import holds_nodes, length_of
+from forestall.model.cluster.marks import RESERVATION, reservation_name
+from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
+from forestall.model.live.intents import Action, Intent
+
+LIFE: Final = 300
+"""s after which an intent that was not carried out is not wanted any more."""
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """All that intents are made of in a cycle.
+
+    Attributes
+    ----------
+    carried : the job of each open promise, where it is seen
+    saved : tells when the run of a promise's job, begun at a moment, last did a checkpoint
+    cycle, now : its number, and s since 1970
+    """
+
+    seen: ClusterSnapshot
+    sight: ClusterSight
+    mind: Mind
+    promises: Mapping[str, PromiseRow]
+    carried: Mapping[str, ClusterJob]
+    saved: Callable[[str, int], int]
+    cycle: int
+    now: int
+
+    def intents(self) -> Iterator[tuple[Intent, Mapping[str, Forecast]]]:
+        """Yield what should be done for promises that are held, each with the predictions that
+        mattered."""
+        for name, promise in self.promises.items():
+            job = self.carried.get(name)
+            if promise.held and job is not None:
+                yield from self._of_job(promise, job)
+        for name in self.seen.reservations:
+            identity = name.removeprefix(RESERVATION)
+            if name.startswith(RESERVATION) and self._left(identity):
+                reason = "its promise needs it no more"
+                yield self.intend(Action.RELEASE, name, reason, promise=identity), {}
+
+    def intend(
+        self,
+        action: Action,
+        target: str,
+        reason: str,
+        numbers: Mapping[str, float] | None = None,
+        *,
+        size: int = 1,
+        partition: str = "",
+        promise: str = "",
+    ) -> Intent:
+        """Return an intent that is decided on now."""
+        state = GONE if action is Action.RESERVE else self.sight.standing(action, target)
+        return Intent(
+            action, target, self.now, self.now + LIFE, state, reason, dict(numbers or {}), size,
+            partition, promise, self.cycle,
+        )  # fmt: skip
+
+    def _left(self, identity: str) -> bool:
+        """Whether a reservation of ours serves nobody: its promise is closed, or its job does not
+        ask for it."""
+        if identity not in self.promises:
+            one = self.sight.reservations[reservation_name(identity)]
+            return one.as_made  # others may have such names: those are not as we made them
+        job = self.carried.get(identity)
+        return job is not None and job.reservation != reservation_name(identity)
+
+    def _of_job(
+        self, promise: PromiseRow, job: ClusterJob
+    ) -> Iterator[tuple[Intent, Mapping[str, Forecast]]]:
+        again = job.waits and job.restarts > 0 and job.reason == "BeginTime"
+        plan = self._plan(job)
+        risky = {} if plan is None else self._risky(plan)
+        if again:
+            away = {name: one for name, one in self.mind.outlook.items()
+                    if one.at < self.now + length_of(job)}  # fmt: skip
+            reason = "queued again: it need not wait to start"
+            numbers = self._avoid(job, away)
+            target = str(job.id)
+            yield self.intend(Action.START, target, reason, numbers, promise=promise.id), away
+        elif plan is not None and risky:
+            found = self._at_risk(promise, job, plan, risky)
+            if found is not None:
+                yield found, risky
+
+    def _plan(self, job: ClusterJob) -> Plan | None:
+        if holds_nodes(job):
+            start = job.start or self.now
+            return Plan(start, start + length_of(job), job.nodes)
+        return self.mind.plan_of(job.id)
+
+    def _risky(self, plan: Plan) -> dict[str, Forecast]:
+        """Return the nodes of a run or reservation that are foreseen to fail before it ends."""
+        outlook = self.mind.outlook
+        return {
+            name: outlook[name]
+            for name in plan.nodes
+            if name in outlook and self.now <= outlook[name].at < plan.end
+            and outlook[name].until > plan.start
+        }  # fmt: skip
+
+    def _at_risk(
+        self, promise: PromiseRow, job: ClusterJob, plan: Plan, risky: Mapping[str, Forecast]
+    ) -> Intent | None:
+        """Return the cheapest answer as an intent, None where that is to do nothing."""
+        running = job.state == "RUNNING"
+        saved = self.saved(promise.id, plan.start) if running else plan.start
+        kept = 1.0
+        for one in risky.values():
+            kept *= 1.0 - one.probability
+        avoid = self._avoid(job, risky)
+        length = max(plan.end - saved, 1)
+        places = self.mind.offers(job.node_count, length, self.now) if avoid else []
+        delay = places[0].start - self.now if places else -1
+        first = min(one.at for one in risky.values())
+        case = AtRisk(
+            job.node_count, self.now, first, 1.0 - kept, plan.start, plan.end, saved, running,
+            delay, promise.deadline, frozenset(map(str, promise.consents)),
+        )  # fmt: skip
+        ranked = answers(case)
+        best = ranked[0]
+        if best.action is None or (best.action is Action.EXCLUDE and not _new(avoid, job)):
+            return None
+        names = ", ".join(sorted(risky)[:3]) + (" ..." if len(risky) > 3 else "")
+        reason = f"{names} likely to fail ({100 * (1 - kept):.0f} %) before it ends; {best.words}"
+        numbers = {**figures(case, ranked), **avoid, "restarts": float(job.restarts),
+                   "said": promise.probability}  # fmt: skip
+        return self.intend(best.action, str(job.id), reason, numbers, promise=promise.id)
+
+    def _avoid(self, job: ClusterJob, away: Mapping[str, Forecast]) -> dict[str, float]:
+        """Return the figures that keep a job off nodes; none where too few others are left."""
+        avoid = set(away) | set(job.excluded)
+        left = [
+            name
+            for name, node in self.seen.nodes.items()
+            if name not in avoid and node.in_service and job.partition in ("", *node.partitions)
+        ]
+        if len(left) < job.node_count:
+            return {}
+        return {f"{AVOID}{name}": float(one.at) for name, one in away.items()}
+
+
+def _new(avoid: Mapping[str, float], job: ClusterJob) -> bool:
+    return not {name[len(AVOID) :] for name in avoid} <= set(job.excluded)

@@ -1,0 +1,139 @@
+"""What is foreseen of nodes: by a predictor, and with certainty where somebody reserved them.
+
+The engine knows one failure of each node. Where a node is in somebody's reservation that one is
+it, with probability 1; else what the predictor says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+
+from forestall.model.cluster.nouns import ClusterView
+from forestall.model.events import Event, EventKind
+from forestall.predict.base import KnowsOutages, Predictor
+
+RESERVED: Final = "reservation"
+"""Who foresees what somebody reserved."""
+_STEP: Final = 0.05
+"""A change of a probability by less is not told again."""
+_MOVE: Final = 600
+"""Nor a failure that is foreseen less than so many seconds earlier or later."""
+
+
+class Forecast(NamedTuple):
+    """A node's failure that is foreseen: when, until when it lasts (s since 1970), how probable,
+    and who foresees it."""
+
+    at: int
+    until: int
+    probability: float
+    by: str
+
+
+class Forecasts(Protocol):
+    """Whoever foresees failures of nodes."""
+
+    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, Forecast]:
+        """Return the next failure of each node that has one, by its name."""
+
+
+class ListedForecasts:
+    """Failures that are known in advance, such as from a list; each until its moment has passed.
+
+    failures : (node, forecast), in any order
+    """
+
+    def __init__(self, failures: Iterable[tuple[str, Forecast]] = ()) -> None:
+        self._failures = sorted(failures, key=lambda one: one[1].at)
+
+    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, Forecast]:
+        """Return each node's next one."""
+        found: dict[str, Forecast] = {}
+        for name, one in self._failures:
+            if one.at >= now and name in seen.nodes:
+                found.setdefault(name, one)
+        return found
+
+
+class PredictorForecasts:
+    """Any predictor of the project, asked at each look about the time to come.
+
+    Parameters
+    ----------
+    predictor, name : what is asked, which knows the nodes by their place in `names`
+    horizon : for so many seconds
+    downtime : s that an outage is reckoned to last
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        name: str,
+        names: Iterable[str],
+        horizon: int = 86_400,
+        downtime: int = 3600,
+    ) -> None:
+        self._predictor, self._name, self._names = predictor, name, tuple(names)
+        self._horizon, self._downtime = horizon, downtime
+        self._down: frozenset[str] = frozenset()
+
+    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, Forecast]:
+        """Tell the predictor of nodes that went down, and ask it."""
+        down = frozenset(name for name in self._names if name in seen.nodes
+                         and seen.nodes[name].down)  # fmt: skip
+        for name in sorted(down - self._down):
+            self._predictor.update(now, self._names.index(name))
+        self._down = down
+        if isinstance(self._predictor, KnowsOutages):
+            self._predictor.advance(now)
+        nodes = np.arange(len(self._names), dtype=np.int64)
+        risks = self._predictor.failure_probability(nodes, now, now + self._horizon)
+        waits = self._predictor.time_to_failure(nodes)
+        found: dict[str, Forecast] = {}
+        for name, risk, wait in zip(self._names, risks.tolist(), waits.tolist(), strict=True):
+            after = int(wait) if math.isfinite(wait) else self._horizon // 2
+            if risk > 0 and after < self._horizon:
+                at = now + after
+                found[name] = Forecast(at, at + self._downtime, risk, self._name)
+        return found
+
+
+def foretold(
+    told: Mapping[str, Forecast],
+    wanted: Mapping[str, Forecast],
+    number: Mapping[str, int],
+    now: int,
+) -> tuple[list[Event], dict[str, Forecast]]:
+    """Return what the engine is to be told of what is foreseen, and what it then knows.
+
+    told, wanted : what it knows, and what is foreseen now; by the node's name
+    number : of the nodes that the engine knows
+    """
+    events, after = [], dict[str, Forecast]()
+    changed = EventKind.PREDICTION_CHANGED
+    for name in sorted(number.keys() & (told.keys() | wanted.keys())):
+        before, now_is = told.get(name), wanted.get(name)
+        if now_is is None:
+            events.append(Event(now, changed, number[name]))
+            continue
+        if before is not None and _alike(before, now_is):
+            after[name] = before
+            continue
+        after[name] = now_is
+        at = max(now_is.at, now)
+        events.append(
+            Event(now, changed, number[name], at=at, until=max(now_is.until, at + 1),
+                  probability=now_is.probability)
+        )  # fmt: skip
+    return events, after
+
+
+def _alike(one: Forecast, other: Forecast) -> bool:
+    near = abs(one.at - other.at) < _MOVE and abs(one.until - other.until) < _MOVE
+    return one == other or (
+        near and one.by == other.by and abs(one.probability - other.probability) < _STEP
+    )

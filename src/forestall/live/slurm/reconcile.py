@@ -1,0 +1,337 @@
+"""From what was believed of a cluster and what is seen now, to events for the engine.
+
+The engine knows whole nodes. A job that shares a node with others is not its matter: the node is
+told as taken out of service until the last of them ends by its limit. A job is its matter while it
+may start (not held, not waiting for another job) or runs on nodes of its own. A node that is down
+counts as failed once no job holds it any more: Slurm takes it from its jobs within a minute or two.
+
+A first look, from no beliefs, gives events that build the same running jobs and nodes as all looks
+before it would have.
+
+Source: page "Live", One loop, step 2 (look, difference).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from forestall.model.cluster.nouns import ClusterJob, ClusterNode, ClusterView
+from forestall.model.events import Event, EventKind
+from forestall.model.nodes import NodeSet
+
+UNLIMITED: Final = 30 * 86_400
+"""Seconds that a job without a limit is reckoned to last."""
+CHECKED: Final = 3600
+"""Seconds between checkpoints that a job is reckoned to take."""
+HOLDS_NODES: Final = frozenset(
+    {"RUNNING", "SUSPENDED", "STOPPED", "CONFIGURING", "COMPLETING", "SIGNALING", "STAGE_OUT"}
+)
+"""States and flags of a job that holds nodes."""
+_NOT_YET: Final = frozenset({"Dependency", "DependencyNeverSatisfied", "BeginTime"})
+"""Reasons why a job may not start whatever is free."""
+_ENDS: Final = {"COMPLETED": EventKind.FINISHED, "CANCELLED": EventKind.CANCELLED}
+"""What the end of a run tells; other states, such as TIMEOUT, are failures."""
+
+
+class Told(NamedTuple):
+    """What the engine was told of a job.
+
+    Attributes
+    ----------
+    position : its number in the engine
+    user, name, size : by which it is known again, should Slurm give its number to another job
+    restarts : how often it had been queued again
+    nodes : names of those on which it runs, none while it waits
+    until : when its run ends by its limit, Unix seconds
+    """
+
+    position: int
+    user: str
+    name: str
+    size: int
+    restarts: int
+    nodes: tuple[str, ...]
+    until: int
+
+
+class Away(NamedTuple):
+    """A node that takes no jobs: failed or drained, by us or not, until when (-1: not known)."""
+
+    failed: bool
+    ours: bool
+    until: int
+
+
+class Arrival(NamedTuple):
+    """A job that the engine is to be made known with, in this order, before its events."""
+
+    job: int
+    size: int
+    estimate: int
+    submit: int
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What the engine was told of a cluster.
+
+    Attributes
+    ----------
+    names : of the nodes, in the engine's order
+    jobs : by number of the job
+    away : nodes that take no jobs, by name
+    planned : nodes that somebody reserved for himself, such as for maintenance: from when to when
+    count : jobs ever told
+    """
+
+    names: tuple[str, ...]
+    jobs: Mapping[int, Told] = field(default_factory=dict)
+    away: Mapping[str, Away] = field(default_factory=dict)
+    planned: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    count: int = 0
+
+    @classmethod
+    def none(cls, seen: ClusterView) -> Beliefs:
+        """Return the beliefs of one who knows the nodes by name, and no more."""
+        return cls(tuple(sorted(seen.nodes)))
+
+
+class Difference(NamedTuple):
+    """What has happened since: jobs to make known, events of this second, what is believed now.
+
+    `strange` are nodes that the engine does not know, and jobs larger than the machine: nobody
+    tells it of them.
+    """
+
+    arrivals: tuple[Arrival, ...]
+    events: tuple[Event, ...]
+    beliefs: Beliefs
+    strange: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """What the engine should be told of: who waits, who runs where until when, which nodes are
+    away, and which will be."""
+
+    waiting: dict[int, ClusterJob]
+    running: dict[int, tuple[ClusterJob, tuple[str, ...], int]]
+    away: dict[str, Away]
+    planned: dict[str, tuple[int, int]]
+    strange: tuple[str, ...]
+
+
+def reconcile(
+    beliefs: Beliefs, seen: ClusterView, now: int, ours: Iterable[str] = ()
+) -> Difference:
+    """Return what the engine is to be told at `now`, Unix seconds.
+
+    ours : names of reservations of ours: they hold promises, and are no one else's
+    """
+    picture = _picture(beliefs, seen, now, frozenset(ours))
+    number = {name: k for k, name in enumerate(beliefs.names)}
+    gone, leaving = _left(beliefs, picture, seen, now)
+    jobs = {key: told for key, told in beliefs.jobs.items() if key not in gone}
+    arrivals, coming, jobs = _come(jobs, beliefs.count, picture, number, now)
+    starting = {name for told in jobs.values() for name in told.nodes} - {
+        name for told in beliefs.jobs.values() for name in told.nodes
+    }
+    nodes = _nodes(beliefs, picture, number, starting, now)
+    planned = _plans(beliefs, picture, number, now)
+    events = (*leaving, *coming, *nodes, *planned)
+    after = Beliefs(
+        beliefs.names, jobs, picture.away, picture.planned, beliefs.count + len(arrivals)
+    )
+    return Difference(arrivals, events, after, picture.strange)
+
+
+def length_of(job: ClusterJob) -> int:
+    """Return the seconds that a job is reckoned to run: its limit."""
+    return job.limit if job.limit else UNLIMITED
+
+
+def may_start(job: ClusterJob) -> bool:
+    """Return whether a job waits for nothing but nodes."""
+    return job.waits and not job.held and job.reason not in _NOT_YET and not holds_nodes(job)
+
+
+def holds_nodes(job: ClusterJob) -> bool:
+    """Return whether a job has nodes: it runs, or begins or ends to."""
+    return job.state in HOLDS_NODES or not HOLDS_NODES.isdisjoint(job.flags)
+
+
+# ------------------------------------------------------------------------------ what there is
+
+
+def _picture(beliefs: Beliefs, seen: ClusterView, now: int, ours: frozenset[str]) -> _Picture:
+    known = set(beliefs.names)
+    held = [job for job in seen.jobs.values() if holds_nodes(job) and job.nodes]
+    sharing = Counter(name for job in held for name in job.nodes)
+    running, shared, strange = {}, dict[str, int](), [n for n in seen.nodes if n not in known]
+    for job in held:
+        until = max((job.start or now) + length_of(job), now + 1)
+        whole = all(sharing[name] == 1 for name in job.nodes)
+        if whole and known.issuperset(job.nodes):
+            running[job.id] = (job, tuple(sorted(job.nodes)), until)
+            continue
+        for name in job.nodes:
+            shared[name] = max(shared.get(name, 0), until)
+    # What else runs on a shared node's other nodes cannot be told as a run of its own either.
+    for key in [key for key, (_, nodes, _) in running.items() if shared.keys() & set(nodes)]:
+        _, nodes, until = running.pop(key)
+        shared.update({name: max(shared.get(name, 0), until) for name in nodes})
+    busy = {name for _, nodes, _ in running.values() for name in nodes}
+    away = {
+        name: one
+        for name in beliefs.names
+        if (one := _away(seen.nodes.get(name), name in busy, shared.get(name))) is not None
+    }
+    waiting = {job.id: job for job in seen.jobs.values() if may_start(job)}
+    for key in [key for key, job in waiting.items() if job.node_count > len(known)]:
+        strange.append(f"job {key}")
+        del waiting[key]
+    return _Picture(waiting, running, away, _planned(seen, known, ours, now), tuple(strange))
+
+
+def _away(node: ClusterNode | None, busy: bool, shared: int | None) -> Away | None:
+    """Return how a node is away, None where it takes jobs; one that nobody sees any more is."""
+    if node is None:
+        return Away(True, False, -1)
+    if node.down and not busy and shared is None:
+        return Away(True, False, -1)
+    if not node.in_service or node.down:
+        return Away(False, bool(node.ours), -1)
+    return None if shared is None else Away(False, False, shared)
+
+
+def _planned(
+    seen: ClusterView, known: set[str], ours: frozenset[str], now: int
+) -> dict[str, tuple[int, int]]:
+    """Return which nodes others reserved for later, each with the first such time."""
+    planned: dict[str, tuple[int, int]] = {}
+    for one in sorted(seen.reservations.values(), key=lambda one: (one.start, one.name)):
+        if one.name not in ours and one.end > now:
+            for name in known.intersection(one.nodes):
+                planned.setdefault(name, (one.start, one.end))
+    return planned
+
+
+# -------------------------------------------------------------------------------- what changed
+
+
+def _left(
+    beliefs: Beliefs, picture: _Picture, seen: ClusterView, now: int
+) -> tuple[set[int], list[Event]]:
+    """Return jobs that are no longer the engine's matter, and what it is told of them."""
+    gone, events = set(), []
+    for key, told in beliefs.jobs.items():
+        job = _same(told, picture, key)
+        if job is not None:
+            continue
+        gone.add(key)
+        kind = EventKind.CANCELLED
+        last = seen.jobs.get(key)
+        over = last is not None and not last.waits and not holds_nodes(last)
+        if told.nodes and last is not None and over and _is(told, last):
+            kind = _ENDS.get(last.state, EventKind.FAILED)
+        elif told.nodes and last is None:
+            kind = _ended(told, seen, key)
+        events.append(Event(now, kind, told.position))
+    return gone, events
+
+
+def _same(told: Told, picture: _Picture, key: int) -> ClusterJob | None:
+    """Return the job as it is now, None where it is gone or its number is another job's."""
+    job = picture.waiting.get(key)
+    if job is None and key in picture.running:
+        job = picture.running[key][0]
+    return job if job is not None and _is(told, job) else None
+
+
+def _is(told: Told, job: ClusterJob) -> bool:
+    same = (told.user, told.name) == (job.user, job.name) and told.restarts <= job.restarts
+    return same and told.size == max(job.node_count, len(job.nodes), 1)
+
+
+def _ended(told: Told, seen: ClusterView, key: int) -> EventKind:
+    """Return how the last run of a job ended that the queue has forgotten, by accounting."""
+    runs = [run for run in seen.runs if run.job == key and run.user == told.user and run.end]
+    if not runs:
+        return EventKind.CANCELLED
+    return _ENDS.get(max(runs, key=lambda run: run.end or 0).state, EventKind.FAILED)
+
+
+def _come(
+    before: Mapping[int, Told], count: int, picture: _Picture, number: Mapping[str, int], now: int
+) -> tuple[tuple[Arrival, ...], list[Event], dict[int, Told]]:
+    """Return new jobs, events of jobs that wait or run, and what is believed of them."""
+    arrivals, events, jobs = list[Arrival](), list[Event](), dict[int, Told]()
+    running = {key: one[0] for key, one in picture.running.items()}
+    for key, job in sorted((picture.waiting | running).items(), key=_by_submit):
+        told = before.get(key)
+        if told is None:
+            size = max(job.node_count, len(job.nodes), 1)
+            told = Told(count + len(arrivals), job.user, job.name, size, job.restarts, (), -1)
+            arrivals.append(Arrival(key, size, length_of(job), min(job.submit or now, now)))
+            if key not in running:
+                events.append(Event(now, EventKind.SUBMITTED, told.position))
+        nodes, until = picture.running[key][1:] if key in running else ((), -1)
+        events += _moved(told, job, nodes, until, number, now)
+        jobs[key] = told._replace(restarts=job.restarts, nodes=nodes, until=until)
+    return tuple(arrivals), events, jobs
+
+
+def _by_submit(item: tuple[int, ClusterJob]) -> tuple[int, int]:
+    return item[1].submit or 0, item[0]
+
+
+def _moved(
+    told: Told, job: ClusterJob, nodes: tuple[str, ...], until: int, number: Mapping[str, int],
+    now: int,
+) -> Iterator[Event]:  # fmt: skip
+    """Yield events of a job that started, went back to the queue, moved, or got another limit."""
+    if told.nodes and (nodes != told.nodes or job.restarts > told.restarts):
+        yield Event(now, EventKind.REQUEUED, told.position)
+    elif nodes and until == told.until:
+        return
+    if nodes:
+        where = NodeSet.of_sorted(np.sort([number[name] for name in nodes]))
+        yield Event(now, EventKind.STARTED, told.position, until=until, nodes=where)
+
+
+def _nodes(
+    beliefs: Beliefs, picture: _Picture, number: Mapping[str, int], starting: set[str], now: int
+) -> Iterator[Event]:
+    """Yield events of nodes that went, came back, or are away in another way."""
+    for name in beliefs.names:
+        before, after = beliefs.away.get(name), picture.away.get(name)
+        back = before is not None and (name in starting or after is None)
+        if back:
+            yield Event(now, EventKind.NODE_RECOVERED, number[name])
+        if after is None or (after == before and not back):
+            continue
+        until = after.until if after.until > now else -1
+        if after.failed:
+            yield Event(now, EventKind.NODE_FAILED, number[name], until=until)
+        else:
+            drained = EventKind.NODE_DRAINED
+            yield Event(now, drained, number[name], until=until, ours=after.ours)
+
+
+def _plans(
+    beliefs: Beliefs, picture: _Picture, number: Mapping[str, int], now: int
+) -> Iterator[Event]:
+    """Yield what is foreseen with certainty: a node in somebody's reservation is not there."""
+    changed = EventKind.PREDICTION_CHANGED
+    for name in beliefs.names:
+        before, after = beliefs.planned.get(name), picture.planned.get(name)
+        if after is None and before is not None:
+            yield Event(now, changed, number[name])
+        elif after is not None and after != before:
+            at, until = max(after[0], now), after[1]
+            yield Event(now, changed, number[name], at=at, until=until, probability=1.0)

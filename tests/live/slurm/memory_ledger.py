@@ -1,0 +1,109 @@
+"""A ledger in memory that refuses what a real one refuses: for bulk, where nothing is killed but
+the controller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from forestall.live.ledger.rows import (
+    IntentRow,
+    LedgerRow,
+    OfferRow,
+    OutcomeRow,
+    PromiseRow,
+    StateRow,
+)
+from forestall.live.ledger.store import LiveLedger, R, broken_offer, broken_outcome, illegal
+from forestall.model.errors import LedgerError
+from forestall.model.live.canonical import canonical
+from forestall.model.live.intents import IntentState
+
+
+class MemoryLedger(LiveLedger):
+    """Rows by kind and key, in order; JSON as it would come back."""
+
+    def __init__(self) -> None:
+        self.writes = True
+        self.rows: dict[type[LedgerRow], dict[tuple[Any, ...], Any]] = {}
+        self.states: dict[str, list[StateRow]] = {}
+        self.open: dict[str, PromiseRow] = {}
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def add(self, *rows: LedgerRow) -> None:
+        for row in rows:
+            self._add(_through_json(row))
+
+    def _add(self, row: Any) -> None:
+        table = self.rows.setdefault(type(row), {})
+        key = tuple(getattr(row, name) for name in row.key)
+        if key in table:
+            if table[key] != row:
+                raise LedgerError("memory", f"{row.table} {key} stands there with other words")
+            return
+        why = ""
+        if isinstance(row, PromiseRow):
+            why = broken_offer(row, self.rows[OfferRow][row.offer,])
+            self.open[row.id] = row
+        elif isinstance(row, OutcomeRow):
+            why = broken_outcome(row, self.rows[PromiseRow][row.promise,])
+            self.open.pop(row.promise, None)
+        elif isinstance(row, StateRow):
+            past = self.states.setdefault(row.intent, [])
+            why = illegal(past[-1].state if past else None, row.state)
+            past.append(row)
+        if why:
+            raise LedgerError("memory", f"{row.table} {key}: {why}")
+        table[key] = row
+
+    def read(self, kind: type[R], *, after: int = 0, **equal: Any) -> Iterator[R]:
+        for row in list(self.rows.get(kind, {}).values())[after:]:
+            if all(getattr(row, name) == value for name, value in equal.items()):
+                yield row
+
+    def one(self, kind: type[R], *key: Any) -> R | None:
+        found: R | None = self.rows.get(kind, {}).get(key)
+        return found
+
+    def count(self, kind: type[LedgerRow]) -> int:
+        return len(self.rows.get(kind, {}))
+
+    def open_promises(self) -> list[PromiseRow]:
+        return list(self.open.values())
+
+    def record(self, least: float, most: float) -> tuple[int, int]:
+        known = [
+            one.outcome
+            for one in self.read(OutcomeRow)
+            if least <= self.rows[PromiseRow][one.promise,].probability <= most
+        ]
+        return known.count("kept"), len(known) - known.count("void")
+
+    def latest_states(self, *among: IntentState) -> list[tuple[IntentRow, StateRow]]:
+        wanted = [str(one) for one in among]
+        return [
+            (self.rows[IntentRow][name,], past[-1])
+            for name, past in self.states.items()
+            if past[-1].state in wanted
+        ]
+
+    def written_since(self, moment: int) -> list[tuple[IntentRow, StateRow]]:
+        return [
+            (self.rows[IntentRow][one.intent,], one)
+            for past in self.states.values()
+            for one in past
+            if one.state == IntentState.WRITTEN and one.at >= moment
+        ]
+
+
+def _through_json(row: LedgerRow) -> LedgerRow:
+    plain = {
+        name: json.loads(canonical(getattr(row, name)))
+        for name, one in row.__dataclass_fields__.items()
+        if one.type == "Json"
+    }
+    return replace(row, **plain)

@@ -1,0 +1,249 @@
+"""Scenarios of a controller on a modelled cluster where everything goes wrong, with the rules that
+must hold after every step. A rule that is broken tells the seed and what happened."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from forestall.live.guard.settings import GuardSettings, RoleSettings
+from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
+from forestall.live.ledger.store import LiveLedger
+from forestall.live.slurm.actor import ClusterActor
+from forestall.live.slurm.controller import Controller, JobScript, Request
+from forestall.live.slurm.outlook import Forecast, ListedForecasts
+from forestall.live.slurm.sight import sight_of
+from forestall.model.cluster.actions import DrainNode, Submit
+from forestall.model.cluster.faults import WriteError
+from forestall.model.cluster.marks import Mark
+from forestall.model.errors import InputError
+from forestall.model.live.intents import Action, Intent, IntentState, Role
+from forestall.simulate.slurm.cluster import Killed, ModelCluster
+from forestall.simulate.slurm.settings import CALM, ROUGH, WorldSettings, rough
+from forestall.simulate.slurm.world import SlurmWorld
+from forestall.simulate.slurm.writes import ME
+from live.slurm.memory_ledger import MemoryLedger
+
+CYCLE = 30
+HOUR = 3600
+JUMP = 200
+"""s by which clocks may differ: ours jumps by up to 90 s either way."""
+KEEPER = RoleSettings(
+    "on", nodes=8, percent=70.0, partition_nodes=8, partition_percent=70.0, per_hour=20,
+    cool_down=300,
+)  # fmt: skip
+WARDEN = RoleSettings(
+    "on", nodes=2, percent=20.0, partition_nodes=2, partition_percent=20.0, per_hour=4,
+    cool_down=600,
+)  # fmt: skip
+GUARD = GuardSettings(floor_percent=30.0, settle=300, keeper=KEEPER, warden=WARDEN)
+
+
+class Scenario:
+    """A world, a ledger, and the controller that lives at the moment."""
+
+    def __init__(
+        self, seed: int, *, calm: bool = False, nodes: int = 12, ledger: LiveLedger | None = None
+    ) -> None:
+        self.seed, self.chance = seed, random.Random(seed)
+        settings = WorldSettings(nodes=nodes, load=0.6, run=1200.0, widest=6)
+        self.world = SlurmWorld(settings if calm else rough(settings), seed)
+        self.cluster = ModelCluster(self.world, CALM if calm else ROUGH)
+        self.ledger: LiveLedger = ledger or MemoryLedger()
+        self.accepted: dict[str, PromiseRow] = {}
+        self.asking: list[str] = []
+        self.story: list[str] = []
+        self.deaths = 0
+        self.forecasts = ListedForecasts(self._listed())
+        self.controller = self._born()
+
+    def _listed(self) -> Iterator[tuple[str, Forecast]]:
+        names = sorted(self.world.state.nodes)
+        for _ in range(self.chance.randrange(12)):
+            at = self.world.state.now + self.chance.randrange(600, 9000)
+            risk = self.chance.choice((0.1, 0.5, 0.9))
+            yield self.chance.choice(names), Forecast(at, at + 1800, risk, "listed")
+
+    def _born(self) -> Controller:
+        actor = ClusterActor(self.cluster, self._owner)
+        actors = {Role.KEEPER: actor, Role.WARDEN: actor}
+        return Controller(
+            self.cluster, self.ledger, actors, GUARD, self.forecasts, lambda: self.cluster.clock
+        )
+
+    def _owner(self, promise: str) -> str:
+        found = self.ledger.one(PromiseRow, promise)
+        return "" if found is None else found.owner
+
+    # ------------------------------------------------------------------------------- steps
+
+    def step(self) -> None:
+        """Let time pass, let somebody ask, do a cycle, and look whether all rules hold."""
+        self.world.advance(self.world.state.now + CYCLE)
+        self._living(self._somebody)
+        self._living(self._propose)
+        self._living(self._cycle)
+        self.check()
+
+    def _living(self, part: Callable[[], None]) -> None:
+        try:
+            part()
+        except Killed as death:
+            self.deaths += 1
+            self.tell(str(death))
+            self.controller = self._born()
+
+    def _cycle(self) -> None:
+        told = self.controller.cycle()
+        if told.said:
+            self.tell(f"look failed: {told.said}")
+        for one in told.moved:
+            words = f"{one.intent.action} {one.intent.target} {one.intent.id}"
+            self.tell(f"{words}: {one.state}: {one.why}")
+        for row in told.outcomes:
+            self.tell(f"promise {row.promise}: {row.outcome} {row.cause} {row.ended}")
+
+    def _somebody(self) -> None:
+        """Somebody asks for a quote and takes one of the offers; or tries again."""
+        if self.asking and self.chance.random() < 0.5:
+            self._accept(self.asking[0])
+            return
+        if self.chance.random() > 0.15:
+            return
+        size, time = self.chance.randint(1, 5), self.chance.choice((300, 900, 2400))
+        try:
+            offers = self.controller.quote(Request(size, time, ME))
+        except InputError as error:
+            self.tell(f"no quote: {error}")
+            return
+        if offers:
+            self.asking.append(self.chance.choice(offers).id)
+            self._accept(self.asking[-1])
+
+    def _accept(self, name: str) -> None:
+        try:
+            promise, number = self.controller.accept(name, ME, JobScript("#!/bin/sh\n"))
+            self.tell(f"promise {promise.id} by {promise.deadline}: job {number}")
+            self.asking.remove(name)
+        except (InputError, WriteError) as error:
+            self.tell(f"not accepted {name}: {error}")
+            if isinstance(error, InputError):
+                self.asking.remove(name)
+        finally:
+            row = self.ledger.one(PromiseRow, name)
+            if row is not None:
+                self.accepted.setdefault(name, row)
+
+    def _propose(self) -> None:
+        """Drains and resumes are proposed, on what was seen last, which may be old."""
+        if self.chance.random() > 0.1 or self.controller.age is None:
+            return
+        seen, state = self.cluster.world.state, self.world.state
+        sight = sight_of(self.controller._before, {})  # type: ignore[arg-type]
+        name = self.chance.choice(sorted(seen.nodes))
+        ours = [one for one in sorted(seen.nodes) if state.nodes[one].ours]
+        action = Action.DRAIN
+        if ours and self.chance.random() < 0.7:
+            name, action = ours[0], self.chance.choice((Action.RESUME, Action.REBOOT))
+        now = self.cluster.clock
+        told = sight.standing(action, name)
+        self.controller.executor.propose([Intent(action, name, now, now + 300, told, "risk")])
+
+    def settle(self) -> None:
+        """Let the cluster calm down and time pass until every promise is over."""
+        self.cluster.mishaps = CALM
+        self.cluster.ahead = 0
+        for _ in range(400):
+            if not self.ledger.open_promises():
+                break
+            self.world.advance(self.world.state.now + 10 * CYCLE)
+            self._living(self._cycle)
+            self.check()
+        self.must(not self.ledger.open_promises(), "all promises are over")
+
+    # ------------------------------------------------------------------------------- rules
+
+    def check(self) -> None:
+        """Hold the world and the books to the rules."""
+        state = self.world.state
+        self.must(not self.world.problems(), str(self.world.problems()))
+        done = Counter((type(one.action).__name__, one.action.id) for one in state.deeds
+                       if not isinstance(one.action, Submit))  # fmt: skip
+        twice = [what for what, times in done.items() if times > 1]
+        self.must(not twice, f"done twice: {twice}")
+        tags = Counter(
+            job.mark.promise for job in state.jobs.values() if job.user == ME and job.mark.promise
+        )
+        self.must(max(tags.values(), default=0) <= 1, f"submitted twice: {tags}")
+        self._limits()
+        self._promises()
+
+    def _limits(self) -> None:
+        state, count = self.world.state, len(self.world.state.nodes)
+        held = sum(one.node_count for one in state.reservations.values()
+                   if one.name.startswith("forestall_"))  # fmt: skip
+        self.must(held <= min(KEEPER.nodes, int(count * 0.7)), f"{held} nodes reserved")
+        out = [name for name, one in state.nodes.items() if one.ours and not one.in_service]
+        self.must(len(out) <= min(WARDEN.nodes, int(count * 0.2)), f"taken out: {out}")
+        since = self.cluster.clock - HOUR + JUMP
+        written = Counter(row.role for row, _ in self.ledger.written_since(since))
+        for role, most in ((Role.KEEPER, KEEPER), (Role.WARDEN, WARDEN)):
+            self.must(written[str(role)] <= most.per_hour, f"{role}: {written} in an hour")
+
+    def _promises(self) -> None:
+        rows = {row.id: row for row in self.ledger.read(PromiseRow)}
+        self.must(rows == self.accepted, "no promise lost, doubled or changed")
+        for row in self.ledger.read(OutcomeRow):
+            promise = rows[row.promise]
+            ends = [
+                run.end
+                for run in self.world.state.runs
+                if Mark.parse(run.comment, "").promise == row.promise
+                and run.user == ME and run.state == "COMPLETED"
+                and run.end is not None and run.end <= promise.deadline
+            ]  # fmt: skip
+            fine = bool(ends) if row.outcome == "kept" else not ends
+            self.must(fine, f"{row} and what is true: {ends}")
+
+    def stale(self) -> None:
+        """No deed on what a decision did not know, and none long after it expired."""
+        for deed in self.world.state.deeds:
+            row = self.ledger.one(IntentRow, deed.action.id)
+            if row is not None:
+                self.must(deed.at <= row.expires + 600 + JUMP, f"stale: {deed}")
+                written = self.ledger.one(StateRow, row.id, str(IntentState.WRITTEN))
+                self.must(written is not None, f"done before it was written: {deed}")
+            else:
+                self.must(not isinstance(deed.action, DrainNode), f"of no intent: {deed}")
+
+    def must(self, true: bool, what: str) -> None:
+        if not true:
+            told = "\n".join(self.story[-60:])
+            people = "\n".join(str(one) for one in self.world.state.acts[-10:])
+            raise AssertionError(f"seed {self.seed}: {what}\n{told}\npeople: {people}")
+
+    def tell(self, line: str) -> None:
+        self.story.append(f"{self.world.state.now} {line}")
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Let any other error tell the seed, too."""
+        try:
+            yield
+        except AssertionError:
+            raise
+        except Exception as error:
+            self.must(False, f"{type(error).__name__}: {error}")
+
+
+def play(seed: int, steps: int = 60, *, ledger: LiveLedger | None = None) -> Scenario:
+    """Play a scenario to its end; every fifth is a calm one."""
+    one = Scenario(seed, calm=seed % 5 == 0, ledger=ledger)
+    with one.told():
+        for _ in range(steps):
+            one.step()
+        one.settle()
+        one.stale()
+    return one

@@ -1,0 +1,182 @@
+"""What is seen becomes events: nothing lost, nothing invented, whatever the cluster does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from forestall.live.slurm.reconcile import UNLIMITED, Beliefs, Difference, reconcile
+from forestall.model.cluster.nouns import (
+    ClusterJob,
+    ClusterNode,
+    ClusterReservation,
+    ClusterRun,
+    ClusterView,
+)
+from forestall.model.events import EventKind
+from live.slurm.driving import Driven, driven
+
+NOW = 1_800_000_000
+
+
+def node(name: str, **changed: Any) -> ClusterNode:
+    fresh = ClusterNode(
+        name, "IDLE", (), "", "", None, NOW - 900, NOW - 900, 8, 16_000, ("batch",), (), ""
+    )
+    return fresh._replace(**changed)
+
+
+def job(number: int, *nodes: str, **changed: Any) -> ClusterJob:
+    state = "RUNNING" if nodes else "PENDING"
+    fresh = ClusterJob(
+        number, "ann", "job", "acct", "batch", "normal", state, (), "Resources" * (not nodes),
+        NOW - 100, NOW - 100, NOW - 50 if nodes else None, None, 3600, max(len(nodes), 1), nodes,
+        (), "", "", 100, 0, 0, "", "",
+    )  # fmt: skip
+    return fresh._replace(**changed)
+
+
+def seen(*jobs: ClusterJob, nodes: tuple[ClusterNode, ...] = (), **more: Any) -> ClusterView:
+    there = {f"n{k}": node(f"n{k}") for k in range(4)} | {one.name: one for one in nodes}
+    return ClusterView({one.id: one for one in jobs}, there, more.pop("reservations", {}), **more)
+
+
+def kinds(found: Difference) -> list[tuple[EventKind, int]]:
+    return [(event.kind, event.key) for event in found.events]
+
+
+def told(*looks: ClusterView) -> tuple[Driven, Difference]:
+    """Return the engine after these looks, and what the last of them told."""
+    first = Driven(looks[0], NOW)
+    for k, look in enumerate(looks):
+        found = first.tell(look, NOW + 30 * k)
+    return first, found
+
+
+def test_a_job_is_submitted_starts_and_ends() -> None:
+    waits, runs, done = job(7), job(7, "n1"), job(7, "n1", state="COMPLETED")
+    first, found = told(seen(waits))
+    assert kinds(found) == [(EventKind.SUBMITTED, 0)]
+    found = first.tell(seen(runs), NOW + 30)
+    assert kinds(found) == [(EventKind.STARTED, 0)]
+    assert found.events[0].until == NOW - 50 + 3600
+    assert found.events[0].nodes.array().tolist() == [1]
+    assert first.tell(seen(runs), NOW + 60).events == ()
+    assert kinds(first.tell(seen(done), NOW + 90)) == [(EventKind.FINISHED, 0)]
+    assert first.engine.job_state(0) == "DONE"
+
+
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [
+        ("COMPLETED", EventKind.FINISHED), ("FAILED", EventKind.FAILED),
+        ("TIMEOUT", EventKind.FAILED), ("CANCELLED", EventKind.CANCELLED),
+    ],
+)  # fmt: skip
+def test_accounting_tells_how_a_run_ended_that_the_queue_forgot(
+    state: str, kind: EventKind
+) -> None:
+    run = ClusterRun(7, "ann", state, NOW - 100, NOW - 50, NOW + 10, ("n1",), "")
+    assert kinds(told(seen(job(7, "n1")), seen(runs=(run,)))[1]) == [(kind, 0)]
+
+
+def test_a_job_that_vanished_is_taken_back_and_its_number_may_be_anothers() -> None:
+    assert kinds(told(seen(job(7)), seen())[1]) == [(EventKind.CANCELLED, 0)]
+    found = told(seen(job(7)), seen(job(7, user="bob")))[1]
+    assert kinds(found) == [(EventKind.CANCELLED, 0), (EventKind.SUBMITTED, 1)]
+
+
+def test_a_job_that_is_held_or_depends_on_another_is_not_told() -> None:
+    held = job(7, priority=0, reason="JobHeldUser")
+    assert told(seen(held))[1].events == ()
+    assert told(seen(job(8, reason="Dependency")))[1].events == ()
+    assert kinds(told(seen(job(7)), seen(held))[1]) == [(EventKind.CANCELLED, 0)]
+
+
+def test_a_job_that_went_back_and_started_elsewhere_between_two_looks() -> None:
+    found = told(seen(job(7, "n1")), seen(job(7, "n2", restarts=1)))[1]
+    assert kinds(found) == [(EventKind.REQUEUED, 0), (EventKind.STARTED, 0)]
+    found = told(seen(job(7, "n1")), seen(job(7, "n1", restarts=1)))[1]
+    assert kinds(found) == [(EventKind.REQUEUED, 0), (EventKind.STARTED, 0)]
+
+
+def test_two_jobs_that_changed_places() -> None:
+    before = seen(job(7, "n1"), job(8, "n2"))
+    after = seen(job(7, "n2", restarts=1), job(8, "n1", restarts=1))
+    first, _ = told(before, after)
+    assert first.beliefs.jobs[7].nodes == ("n2",)
+
+
+def test_nodes_go_and_come_back() -> None:
+    down = node("n2", state="DOWN")
+    ours = node("n3", flags=("DRAIN",), reason="forestall: risk [d1]")
+    found = told(seen(), seen(nodes=(down, ours)))[1]
+    assert kinds(found) == [(EventKind.NODE_FAILED, 2), (EventKind.NODE_DRAINED, 3)]
+    assert [event.ours for event in found.events] == [False, True]
+    assert {event.until for event in found.events} == {-1}
+    back = told(seen(nodes=(down, ours)), seen())[1]
+    assert kinds(back) == [(EventKind.NODE_RECOVERED, 2), (EventKind.NODE_RECOVERED, 3)]
+
+
+def test_a_node_that_is_down_has_failed_once_its_job_is_off_it() -> None:
+    down = node("n1", state="DOWN")
+    first, found = told(seen(job(7, "n1")), seen(job(7, "n1"), nodes=(down,)))
+    assert kinds(found) == [(EventKind.NODE_DRAINED, 1)]
+    assert first.engine.job_state(0) == "RUNNING"
+    found = first.tell(seen(job(7, restarts=1), nodes=(down,)), NOW + 90)
+    assert kinds(found) == [(EventKind.REQUEUED, 0), (EventKind.NODE_FAILED, 1)]
+
+
+def test_a_job_that_started_on_a_node_which_came_back_and_went_again() -> None:
+    drained = node("n1", flags=("DRAIN",), reason="fan")
+    found = told(seen(nodes=(drained,)), seen(job(7, "n1"), nodes=(drained,)))[1]
+    assert [kind for kind, _ in kinds(found)] == [
+        EventKind.STARTED, EventKind.NODE_RECOVERED, EventKind.NODE_DRAINED,
+    ]  # fmt: skip
+
+
+def test_nodes_that_jobs_share_are_away_until_the_last_of_them_ends() -> None:
+    wide = job(9, "n2", "n3", limit=7200)
+    first, found = told(seen(job(7, "n1"), job(8, "n1", limit=60_000), wide))
+    away = {name: one.until for name, one in first.beliefs.away.items()}
+    assert away == {"n1": NOW - 50 + 60_000}
+    assert set(first.beliefs.jobs) == {9}
+    other = seen(job(7, "n1"), job(8, "n1", limit=60_000), wide, job(10, "n3", limit=60))
+    found = first.tell(other, NOW + 30)
+    assert set(first.beliefs.away) == {"n1", "n2", "n3"}
+    assert kinds(found)[0] == (EventKind.CANCELLED, 0)
+
+
+def test_a_job_without_a_limit_is_reckoned_to_last_long() -> None:
+    found = told(seen(job(7, "n1", limit=None)))[1]
+    assert found.events[0].until == NOW - 50 + UNLIMITED
+
+
+def test_somebodys_reservation_is_foreseen_with_certainty_and_ours_is_not() -> None:
+    made = ClusterReservation(
+        "upgrade", NOW + 9000, NOW + 12_000, ("n2",), 1, "", "", ("MAINT",), ("root",), ()
+    )
+    held = made._replace(name="forestall_p1", nodes=("n3",))
+    look = seen(reservations={one.name: one for one in (made, held)})
+    found = reconcile(Beliefs.none(look), look, NOW, ours=["forestall_p1"])
+    [event] = found.events
+    assert (event.kind, event.key) == (EventKind.PREDICTION_CHANGED, 2)
+    assert (event.at, event.until, event.probability) == (NOW + 9000, NOW + 12_000, 1.0)
+    gone = reconcile(found.beliefs, seen(), NOW + 30)
+    assert [event.at for event in gone.events] == [-1]
+
+
+def test_strange_nodes_and_jobs_too_large_are_named_and_not_told() -> None:
+    first = Driven(seen(), NOW)
+    look = replace(seen(job(7, node_count=5)), nodes=seen(nodes=(node("x9"),)).nodes)
+    found = first.tell(look, NOW)
+    assert found.strange == ("x9", "job 7")
+    assert found.events == ()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_all_scenarios(seed: int) -> None:
+    """Replies lost, late, cut, doubled, stale; restarts that lose jobs; people who interfere."""
+    assert driven(seed, calm=seed % 4 == 0) > 3

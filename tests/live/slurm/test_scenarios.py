@@ -1,0 +1,66 @@
+"""A seeded world in one process: whatever goes wrong, every rule holds after every step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forestall.engine.promise.engine import Engine
+from forestall.live.ledger.check import check
+from forestall.live.ledger.rows import CycleRow, OutcomeRow, RunRow
+from forestall.live.ledger.store import LiveLedger
+from forestall.live.slurm.mind import played
+from live.slurm.scenarios import Scenario, play
+
+PART = 20
+
+
+@pytest.mark.parametrize("first", range(0, 200, PART))
+def test_every_rule_holds_after_every_step(first: int) -> None:
+    """Replies lost, late, cut, doubled, stale; restarts that lose jobs; people who interfere; our
+    process killed at actions."""
+    kept = 0
+    for seed in range(first, first + PART):
+        one = play(seed, steps=40)
+        kept += sum(row.outcome == "kept" for row in one.ledger.read(OutcomeRow))
+    assert kept > PART
+
+
+def test_a_refusal_says_nothing_of_the_try_before_it() -> None:
+    """Seed 1186: a job arrived late, after another try to submit it had been refused."""
+    play(1186)
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_on_a_real_ledger_the_books_add_up_and_replay_the_same(seed: int, tmp_path: Path) -> None:
+    with LiveLedger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        play(seed, steps=40, ledger=ledger)
+        assert check(ledger).wrong == ()
+        engines = {
+            row.number: Engine.restore(row.snapshot["engine"]) for row in ledger.read(RunRow)
+        }
+        for row in ledger.read(CycleRow):
+            assert played(engines[row.run], row.events) == row.decisions
+
+
+def test_a_broken_rule_tells_the_story() -> None:
+    one = Scenario(7)
+    for _ in range(5):
+        one.step()
+    with pytest.raises(AssertionError, match=r"seed 7: no promise lost(.|\n)*people:"):
+        one.must(False, "no promise lost")
+
+
+def test_a_failed_look_changes_nothing_and_what_is_known_grows_old() -> None:
+    one = Scenario(0, calm=True)
+    one.step()
+    mind, age = one.controller._mind, one.controller.age
+    assert age == 0
+    before = mind.engine.snapshot() if mind else None
+    one.world.state.answers = False
+    one.world.advance(one.world.state.now + 90)
+    assert one.controller.cycle().said == "queue: unable to contact slurm controller"
+    assert one.controller.age == 90
+    assert one.controller._mind is mind
+    assert (mind.engine.snapshot() if mind else None) == before
