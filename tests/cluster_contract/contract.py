@@ -348,4 +348,5 @@ class ClusterContract:
 def twice_or_done(site: Site, action: Action) -> None:
     """As `twice`, where nothing may be left to do."""
     site.cluster.act(action)
-    assert site.cluster.find(action) is Standing.DONE
+    # Slurm shows the old reason until its scheduler has looked at the job again.
+    site.until("it is done", lambda: site.cluster.find(action) is Standing.DONE)

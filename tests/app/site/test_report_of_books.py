@@ -191,7 +191,7 @@ def test_the_keys_of_the_json(plain: SiteFindings) -> None:
     assert set(told["window"]) == {"begin", "until", "dated", "begin_text", "until_text", "days"}
     assert set(told["asked"]) == {
         "partition", "min_nodes", "node_hour_cost", "currency", "checkpoint_interval",
-        "checkpoint_cost", "restart", "level", "seed", "zone",
+        "checkpoint_cost", "restart", "level", "seed", "zone", "learn",
     }  # fmt: skip
     assert list(told["sections"]) == ["advice", "losses"]
     assert set(told["sections"]["losses"]) == {

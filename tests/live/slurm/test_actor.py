@@ -9,6 +9,7 @@ import pytest
 from forestall.live.act.actor import Effect, NotCarriedOutError
 from forestall.live.slurm.actor import ClusterActor
 from forestall.model.cluster.actions import Action as ClusterAction
+from forestall.model.cluster.actions import ActionResult as Done
 from forestall.model.cluster.actions import (
     DrainNode,
     Exclude,
@@ -20,7 +21,6 @@ from forestall.model.cluster.actions import (
     StartNow,
     Unreserve,
 )
-from forestall.model.cluster.actions import Effect as Done
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
 from forestall.model.cluster.nouns import ClusterSnapshot
 from forestall.model.cluster.standing import Standing

@@ -54,7 +54,8 @@ def warden(
         sys.executable, "-m", "live.warden.warden_process", str(folder / "socket"),
         str(folder / "journal"), wrong, *map(str, users or (os.getuid(),)),
     )  # fmt: skip
-    with subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as process:
+    there = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(call, stdout=subprocess.PIPE, text=True, env=there) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"

@@ -40,7 +40,7 @@ M = 1_000_000
 DAY = 86_400
 Play = Callable[..., PlainOutcome]
 START, WAIT, GIVE_UP, END = GuestDecisionKind
-ENDED, STATE, TRY = GuestEventKind
+ENDED, STATE, TRY = GuestEventKind.GUEST_ENDED, GuestEventKind.HOST_STATE, GuestEventKind.TRY
 DECISION = [
     "time",
     "kind",
