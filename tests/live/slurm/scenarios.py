@@ -12,8 +12,8 @@ from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.slurm.actor import ClusterActor
-from forestall.live.slurm.controller import Controller, JobScript, Request
-from forestall.live.slurm.outlook import Forecast, ListedForecasts
+from forestall.live.slurm.controller import Controller, JobScript, WantedNodes
+from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
 from forestall.live.slurm.sight import sight_of
 from forestall.model.cluster.actions import DrainNode, Submit
 from forestall.model.cluster.faults import WriteError
@@ -59,12 +59,12 @@ class Scenario:
         self.forecasts = ListedForecasts(self._listed())
         self.controller = self._born()
 
-    def _listed(self) -> Iterator[tuple[str, Forecast]]:
+    def _listed(self) -> Iterator[tuple[str, NodeForecast]]:
         names = sorted(self.world.state.nodes)
         for _ in range(self.chance.randrange(12)):
             at = self.world.state.now + self.chance.randrange(600, 9000)
             risk = self.chance.choice((0.1, 0.5, 0.9))
-            yield self.chance.choice(names), Forecast(at, at + 1800, risk, "listed")
+            yield self.chance.choice(names), NodeForecast(at, at + 1800, risk, "listed")
 
     def _born(self) -> Controller:
         actor = ClusterActor(self.cluster, self._owner)
@@ -114,7 +114,7 @@ class Scenario:
             return
         size, time = self.chance.randint(1, 5), self.chance.choice((300, 900, 2400))
         try:
-            offers = self.controller.quote(Request(size, time, ME))
+            offers = self.controller.quote(WantedNodes(size, time, ME))
         except InputError as error:
             self.tell(f"no quote: {error}")
             return

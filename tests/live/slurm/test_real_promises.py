@@ -15,8 +15,8 @@ from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import IntentRow, LookRow, OutcomeRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.slurm.actor import ClusterActor
-from forestall.live.slurm.controller import Controller, JobScript, Request
-from forestall.live.slurm.outlook import Forecast, ListedForecasts
+from forestall.live.slurm.controller import Controller, JobScript, WantedNodes
+from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
 from forestall.model.live.intents import Role
 from slurm_cluster.cluster import Cluster as RealSlurm
 from slurm_cluster.cluster import why_not
@@ -55,7 +55,7 @@ class Desk:
         self.slurm = slurm
         self.cluster = SlurmCommands(SlurmLimits(read=10, write=10))
         self.ledger = LiveLedger(f"sqlite:///{path}")
-        self.forecasts: list[tuple[str, Forecast]] = []
+        self.forecasts: list[tuple[str, NodeForecast]] = []
         self.controller = self.born()
 
     def born(self) -> Controller:
@@ -67,7 +67,7 @@ class Desk:
     def promise(self, nodes: int, seconds: int, script: str) -> tuple[PromiseRow, int]:
         """Ask, and take the first offer."""
         self.until("a look", lambda: self.controller.age is not None)
-        offers = self.controller.quote(Request(nodes, seconds, "root"))
+        offers = self.controller.quote(WantedNodes(nodes, seconds, "root"))
         job = JobScript(f"#!/bin/sh\n{script}\n", partition="main", output="/dev/null")
         return self.controller.accept(offers[0].id, "root", job)
 
@@ -112,7 +112,7 @@ def test_an_offer_is_accepted_its_job_runs_and_the_promise_is_kept(desk: Desk) -
     promise, number = desk.promise(2, 120, "sleep 3")
     assert desk.controller.accept(promise.id, "root", JobScript("#!/bin/sh\n")) == (promise, number)
     assert desk.outcome(promise) == "kept"
-    record = desk.controller.quote(Request(1, 60, "root"))[0].record
+    record = desk.controller.quote(WantedNodes(1, 60, "root"))[0].record
     assert record == {"said": 1, "kept": 1}
 
 
@@ -181,7 +181,7 @@ def test_the_controller_of_slurm_is_away_and_ours_begins_anew(desk: Desk) -> Non
 def test_a_node_that_is_foreseen_to_fail_is_not_used(desk: Desk) -> None:
     """Nodes foreseen before the promise are left out; later ones make the job checkpoint and go."""
     soon = int(time.time()) + 240
-    desk.forecasts = [("n1", Forecast(soon, soon + 600, 0.9, "listed"))]
+    desk.forecasts = [("n1", NodeForecast(soon, soon + 600, 0.9, "listed"))]
     desk.controller = desk.born()
     promise, number = desk.promise(1, 300, "trap : USR1\nsleep 8 & wait; wait")
     desk.until("it runs", lambda: desk.slurm.state(number) == "RUNNING")

@@ -50,7 +50,7 @@ class AtRisk:
 
 
 @dataclass(frozen=True)
-class Answer:
+class RiskAnswer:
     """Something that may be done, None: nothing; what it is expected to cost, node-seconds; and
     in words."""
 
@@ -59,30 +59,30 @@ class Answer:
     words: str
 
 
-def answers(one: AtRisk) -> list[Answer]:
+def answers(one: AtRisk) -> list[RiskAnswer]:
     """Return what may be done, the cheapest first; of equal ones what does less."""
     again = max(one.delay, 0)
     risk = one.probability * one.size
     stake = max(one.fails_at - max(one.saved, one.start), 0)
-    found = [Answer(None, risk * (stake + again), "nothing")]
+    found = [RiskAnswer(None, risk * (stake + again), "nothing")]
     if not one.running:
         if "exclude" in one.may and one.delay >= 0 and _in_time(one, one.end - one.start):
             later = max(one.now + one.delay - one.start, 0)
-            found.append(Answer(Action.EXCLUDE, float(one.size * later), "other nodes"))
+            found.append(RiskAnswer(Action.EXCLUDE, float(one.size * later), "other nodes"))
     else:
         if "signal" in one.may and one.now > one.saved:
             left = one.fails_at - one.now
             cost = one.size * PAUSE + risk * (left + again)
-            found.append(Answer(Action.SIGNAL, cost, "a checkpoint now"))
+            found.append(RiskAnswer(Action.SIGNAL, cost, "a checkpoint now"))
         to_do = one.end - one.saved
         likely = one.probability >= LIKELY
         if "requeue" in one.may and one.delay >= 0 and (likely or _in_time(one, to_do)):
             cost = float(one.size * (one.now - one.saved + one.delay))
-            found.append(Answer(Action.REQUEUE, cost, "start elsewhere from the checkpoint"))
+            found.append(RiskAnswer(Action.REQUEUE, cost, "start elsewhere from the checkpoint"))
     return sorted(found, key=lambda answer: answer.cost)
 
 
-def figures(one: AtRisk, all_of_it: list[Answer]) -> Mapping[str, float]:
+def figures(one: AtRisk, all_of_it: list[RiskAnswer]) -> Mapping[str, float]:
     """Return the numbers behind a choice."""
     told = {f"cost of {answer.words}": round(answer.cost, 1) for answer in all_of_it}
     return {**told, "probability": one.probability, "fails at": float(one.fails_at)}

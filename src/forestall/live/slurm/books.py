@@ -19,7 +19,7 @@ from forestall.live.ledger.rows import (
 )
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.slurm.mind import Mind, Taken, plain
-from forestall.live.slurm.outlook import Forecast
+from forestall.live.slurm.outlook import NodeForecast
 from forestall.model.cluster.faults import LookError
 from forestall.model.cluster.nouns import ClusterSnapshot
 from forestall.model.errors import LedgerError
@@ -29,7 +29,7 @@ _NEAR = 0.05
 """Promises count for the record of a probability that is so near to theirs."""
 
 
-class Books:
+class LedgerBooks:
     """A controller's side of a ledger.
 
     `numbers` are those of the jobs of open promises, as last seen, by promise; they stand in each
@@ -79,7 +79,7 @@ class Books:
         self,
         seen: ClusterSnapshot,
         taken: Taken,
-        mattered: Mapping[str, Forecast],
+        mattered: Mapping[str, NodeForecast],
         outcomes: Iterable[OutcomeRow],
         now: int,
     ) -> None:

@@ -15,11 +15,11 @@ from forestall.live.guard.settings import GuardSettings
 from forestall.live.guard.sight import ClusterSight
 from forestall.live.ledger.rows import OfferRow, OutcomeRow, PromiseRow
 from forestall.live.ledger.store import LiveLedger
-from forestall.live.slurm.books import Books
+from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.keeping import Keeping
 from forestall.live.slurm.mind import Mind
 from forestall.live.slurm.outcomes import Followed, judged
-from forestall.live.slurm.outlook import Forecast, Forecasts
+from forestall.live.slurm.outlook import NodeForecast, NodeForecasts
 from forestall.live.slurm.sight import carriers, sight_of
 from forestall.model.cluster.actions import Submit
 from forestall.model.cluster.cluster import LiveCluster
@@ -55,7 +55,7 @@ class ControllerSettings:
 
 
 @dataclass(frozen=True)
-class Request:
+class WantedNodes:
     """What somebody asks for: nodes, and for how long (s); where `by` is given, done by then."""
 
     nodes: int
@@ -119,7 +119,7 @@ class Controller:
         ledger: LiveLedger,
         actors: Mapping[Role, Actor],
         guard: GuardSettings,
-        forecasts: Forecasts,
+        forecasts: NodeForecasts,
         clock: Callable[[], int],
         settings: ControllerSettings | None = None,
     ) -> None:
@@ -127,7 +127,7 @@ class Controller:
         self.executor = Executor(ledger, actors, guard, clock)
         self._cluster, self._ledger, self._guard = cluster, ledger, guard
         self._forecasts, self._clock = forecasts, clock
-        self._books = Books(ledger)
+        self._books = LedgerBooks(ledger)
         self._before = self._books.resumed()
         self._mind: Mind | None = None
         self._known: _Known | None = None
@@ -156,7 +156,7 @@ class Controller:
             return self._with(seen, self._clock())
         except BaseException:
             self._mind = None  # the engine may know what the ledger does not
-            self._books = Books(self._ledger)
+            self._books = LedgerBooks(self._ledger)
             raise
 
     def _with(self, seen: ClusterSnapshot, now: int) -> CycleTold:
@@ -176,7 +176,7 @@ class Controller:
             seen, known.sight, mind, promises, known.carried, books.saved, books.cycle, now
         )
         wanted = list(keeping.intents())
-        mattered: dict[str, Forecast] = {}
+        mattered: dict[str, NodeForecast] = {}
         for _, why in wanted:
             mattered.update(why)
         books.numbers = {name: number for name, number in books.numbers.items() if name in promises}
@@ -211,7 +211,7 @@ class Controller:
 
     # ------------------------------------------------------------------- quotes and promises
 
-    def quote(self, asked: Request) -> list[OfferRow]:
+    def quote(self, asked: WantedNodes) -> list[OfferRow]:
         """Return offers, each later than the one before and more probable, and book them. Empty
         where no start is known. A job of an offer that is taken at the end of its life, and starts
         then, is done by its deadline still. Raises InputError where what is known is too old."""

@@ -10,8 +10,8 @@ from forestall.live.guard.sight import GONE, ClusterSight
 from forestall.live.ledger.rows import PromiseRow
 from forestall.live.slurm.actor import AVOID
 from forestall.live.slurm.answers import AtRisk, answers, figures
-from forestall.live.slurm.mind import Mind, Plan
-from forestall.live.slurm.outlook import Forecast
+from forestall.live.slurm.mind import Mind, PlannedRun
+from forestall.live.slurm.outlook import NodeForecast
 from forestall.live.slurm.reconcile import holds_nodes, length_of
 from forestall.model.cluster.marks import RESERVATION, reservation_name
 from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
@@ -41,7 +41,7 @@ class Keeping:
     cycle: int
     now: int
 
-    def intents(self) -> Iterator[tuple[Intent, Mapping[str, Forecast]]]:
+    def intents(self) -> Iterator[tuple[Intent, Mapping[str, NodeForecast]]]:
         """Yield what should be done for promises that are held, each with the predictions that
         mattered."""
         for name, promise in self.promises.items():
@@ -83,7 +83,7 @@ class Keeping:
 
     def _of_job(
         self, promise: PromiseRow, job: ClusterJob
-    ) -> Iterator[tuple[Intent, Mapping[str, Forecast]]]:
+    ) -> Iterator[tuple[Intent, Mapping[str, NodeForecast]]]:
         again = job.waits and job.restarts > 0 and job.reason == "BeginTime"
         plan = self._plan(job)
         risky = {} if plan is None else self._risky(plan)
@@ -99,13 +99,13 @@ class Keeping:
             if found is not None:
                 yield found, risky
 
-    def _plan(self, job: ClusterJob) -> Plan | None:
+    def _plan(self, job: ClusterJob) -> PlannedRun | None:
         if holds_nodes(job):
             start = job.start or self.now
-            return Plan(start, start + length_of(job), job.nodes)
+            return PlannedRun(start, start + length_of(job), job.nodes)
         return self.mind.plan_of(job.id)
 
-    def _risky(self, plan: Plan) -> dict[str, Forecast]:
+    def _risky(self, plan: PlannedRun) -> dict[str, NodeForecast]:
         """Return the nodes of a run or reservation that are foreseen to fail before it ends."""
         outlook = self.mind.outlook
         return {
@@ -116,7 +116,11 @@ class Keeping:
         }  # fmt: skip
 
     def _at_risk(
-        self, promise: PromiseRow, job: ClusterJob, plan: Plan, risky: Mapping[str, Forecast]
+        self,
+        promise: PromiseRow,
+        job: ClusterJob,
+        plan: PlannedRun,
+        risky: Mapping[str, NodeForecast],
     ) -> Intent | None:
         """Return the cheapest answer as an intent, None where that is to do nothing."""
         running = job.state == "RUNNING"
@@ -143,7 +147,7 @@ class Keeping:
                    "said": promise.probability}  # fmt: skip
         return self.intend(best.action, str(job.id), reason, numbers, promise=promise.id)
 
-    def _avoid(self, job: ClusterJob, away: Mapping[str, Forecast]) -> dict[str, float]:
+    def _avoid(self, job: ClusterJob, away: Mapping[str, NodeForecast]) -> dict[str, float]:
         """Return the figures that keep a job off nodes; none where too few others are left."""
         avoid = set(away) | set(job.excluded)
         left = [

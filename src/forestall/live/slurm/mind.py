@@ -16,8 +16,8 @@ from forestall.decide.promise.search_state import LEAST_RISKY
 from forestall.engine.promise.engine import Engine
 from forestall.engine.promise.policies import POLICIES
 from forestall.engine.promise.state import Rules
-from forestall.live.slurm.outlook import RESERVED, Forecast, foretold
-from forestall.live.slurm.reconcile import CHECKED, Arrival, Beliefs, Told, reconcile
+from forestall.live.slurm.outlook import RESERVED, NodeForecast, foretold
+from forestall.live.slurm.reconcile import CHECKED, Arrival, Beliefs, ToldJob, reconcile
 from forestall.model.cluster.nouns import ClusterView
 from forestall.model.decisions import Decision
 from forestall.model.events import Event, EventKind
@@ -38,7 +38,7 @@ class Taken(NamedTuple):
     strange: tuple[str, ...]
 
 
-class Plan(NamedTuple):
+class PlannedRun(NamedTuple):
     """Where and when a job runs, or will: [start, end), s, on these nodes."""
 
     start: int
@@ -61,14 +61,14 @@ class Mind:
         self.number = {name: k for k, name in enumerate(self.beliefs.names)}
         self.engine = Engine(len(self.number), rules, nothing, now - 1)
         self.engine.now = now - 1
-        self.outlook: dict[str, Forecast] = {}
+        self.outlook: dict[str, NodeForecast] = {}
 
     def knows(self, seen: ClusterView) -> bool:
         """Whether it knows all nodes that are seen."""
         return seen.nodes.keys() <= self.number.keys()
 
     def tell(
-        self, seen: ClusterView, now: int, ours: Iterable[str], foreseen: Mapping[str, Forecast]
+        self, seen: ClusterView, now: int, ours: Iterable[str], foreseen: Mapping[str, NodeForecast]
     ) -> Taken:
         """Tell the engine what is new.
 
@@ -81,7 +81,7 @@ class Mind:
         for one in found.arrivals:
             self.engine.add_job(one.size, one.estimate, CHECKED, one.submit)
         certain = {
-            name: Forecast(max(start, now), end, 1.0, RESERVED)
+            name: NodeForecast(max(start, now), end, 1.0, RESERVED)
             for name, (start, end) in found.beliefs.planned.items()
         }
         changed, self.outlook = foretold(self.outlook, {**foreseen, **certain}, self.number, now)
@@ -114,7 +114,7 @@ class Mind:
             return None
         now = max(now, self.engine.now)
         position = self.engine.add_job(size, length, CHECKED, now)
-        told = Told(position, user, name, size, 0, (), -1)
+        told = ToldJob(position, user, name, size, 0, (), -1)
         jobs = {**self.beliefs.jobs, job: told}
         self.beliefs = replace(self.beliefs, jobs=jobs, count=self.beliefs.count + 1)
         events = (Event(now, EventKind.SUBMITTED, position),)
@@ -127,7 +127,7 @@ class Mind:
             return []
         return self.engine.offers(size, length, CHECKED, max(now, self.engine.now), by=by)
 
-    def plan_of(self, job: int) -> Plan | None:
+    def plan_of(self, job: int) -> PlannedRun | None:
         """Return where and when a job runs or will, None where the engine does not know it or has
         no place for it."""
         told = self.beliefs.jobs.get(job)
@@ -135,7 +135,7 @@ class Mind:
             return None
         nodes = self.engine.nodes_of(told.position).tolist()
         start, end = (self.engine.field(told.position, name) for name in ("start", "end"))
-        return Plan(start, end, tuple(self.beliefs.names[k] for k in nodes))
+        return PlannedRun(start, end, tuple(self.beliefs.names[k] for k in nodes))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the engine as it is, and the names of its nodes, as plain data."""

@@ -24,7 +24,7 @@ _MOVE: Final = 600
 """Nor a failure that is foreseen less than so many seconds earlier or later."""
 
 
-class Forecast(NamedTuple):
+class NodeForecast(NamedTuple):
     """A node's failure that is foreseen: when, until when it lasts (s since 1970), how probable,
     and who foresees it."""
 
@@ -34,10 +34,10 @@ class Forecast(NamedTuple):
     by: str
 
 
-class Forecasts(Protocol):
+class NodeForecasts(Protocol):
     """Whoever foresees failures of nodes."""
 
-    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, Forecast]:
+    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
         """Return the next failure of each node that has one, by its name."""
 
 
@@ -47,12 +47,12 @@ class ListedForecasts:
     failures : (node, forecast), in any order
     """
 
-    def __init__(self, failures: Iterable[tuple[str, Forecast]] = ()) -> None:
+    def __init__(self, failures: Iterable[tuple[str, NodeForecast]] = ()) -> None:
         self._failures = sorted(failures, key=lambda one: one[1].at)
 
-    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, Forecast]:
+    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
         """Return each node's next one."""
-        found: dict[str, Forecast] = {}
+        found: dict[str, NodeForecast] = {}
         for name, one in self._failures:
             if one.at >= now and name in seen.nodes:
                 found.setdefault(name, one)
@@ -81,7 +81,7 @@ class PredictorForecasts:
         self._horizon, self._downtime = horizon, downtime
         self._down: frozenset[str] = frozenset()
 
-    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, Forecast]:
+    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
         """Tell the predictor of nodes that went down, and ask it."""
         down = frozenset(name for name in self._names if name in seen.nodes
                          and seen.nodes[name].down)  # fmt: skip
@@ -93,27 +93,27 @@ class PredictorForecasts:
         nodes = np.arange(len(self._names), dtype=np.int64)
         risks = self._predictor.failure_probability(nodes, now, now + self._horizon)
         waits = self._predictor.time_to_failure(nodes)
-        found: dict[str, Forecast] = {}
+        found: dict[str, NodeForecast] = {}
         for name, risk, wait in zip(self._names, risks.tolist(), waits.tolist(), strict=True):
             after = int(wait) if math.isfinite(wait) else self._horizon // 2
             if risk > 0 and after < self._horizon:
                 at = now + after
-                found[name] = Forecast(at, at + self._downtime, risk, self._name)
+                found[name] = NodeForecast(at, at + self._downtime, risk, self._name)
         return found
 
 
 def foretold(
-    told: Mapping[str, Forecast],
-    wanted: Mapping[str, Forecast],
+    told: Mapping[str, NodeForecast],
+    wanted: Mapping[str, NodeForecast],
     number: Mapping[str, int],
     now: int,
-) -> tuple[list[Event], dict[str, Forecast]]:
+) -> tuple[list[Event], dict[str, NodeForecast]]:
     """Return what the engine is to be told of what is foreseen, and what it then knows.
 
     told, wanted : what it knows, and what is foreseen now; by the node's name
     number : of the nodes that the engine knows
     """
-    events, after = [], dict[str, Forecast]()
+    events, after = [], dict[str, NodeForecast]()
     changed = EventKind.PREDICTION_CHANGED
     for name in sorted(number.keys() & (told.keys() | wanted.keys())):
         before, now_is = told.get(name), wanted.get(name)
@@ -132,7 +132,7 @@ def foretold(
     return events, after
 
 
-def _alike(one: Forecast, other: Forecast) -> bool:
+def _alike(one: NodeForecast, other: NodeForecast) -> bool:
     near = abs(one.at - other.at) < _MOVE and abs(one.until - other.until) < _MOVE
     return one == other or (
         near and one.by == other.by and abs(one.probability - other.probability) < _STEP

@@ -38,7 +38,7 @@ _ENDS: Final = {"COMPLETED": EventKind.FINISHED, "CANCELLED": EventKind.CANCELLE
 """What the end of a run tells; other states, such as TIMEOUT, are failures."""
 
 
-class Told(NamedTuple):
+class ToldJob(NamedTuple):
     """What the engine was told of a job.
 
     Attributes
@@ -90,7 +90,7 @@ class Beliefs:
     """
 
     names: tuple[str, ...]
-    jobs: Mapping[int, Told] = field(default_factory=dict)
+    jobs: Mapping[int, ToldJob] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
     planned: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     count: int = 0
@@ -245,7 +245,7 @@ def _left(
     return gone, events
 
 
-def _same(told: Told, picture: _Picture, key: int) -> ClusterJob | None:
+def _same(told: ToldJob, picture: _Picture, key: int) -> ClusterJob | None:
     """Return the job as it is now, None where it is gone or its number is another job's."""
     job = picture.waiting.get(key)
     if job is None and key in picture.running:
@@ -253,12 +253,12 @@ def _same(told: Told, picture: _Picture, key: int) -> ClusterJob | None:
     return job if job is not None and _is(told, job) else None
 
 
-def _is(told: Told, job: ClusterJob) -> bool:
+def _is(told: ToldJob, job: ClusterJob) -> bool:
     same = (told.user, told.name) == (job.user, job.name) and told.restarts <= job.restarts
     return same and told.size == max(job.node_count, len(job.nodes), 1)
 
 
-def _ended(told: Told, seen: ClusterView, key: int) -> EventKind:
+def _ended(told: ToldJob, seen: ClusterView, key: int) -> EventKind:
     """Return how the last run of a job ended that the queue has forgotten, by accounting."""
     runs = [run for run in seen.runs if run.job == key and run.user == told.user and run.end]
     if not runs:
@@ -267,16 +267,20 @@ def _ended(told: Told, seen: ClusterView, key: int) -> EventKind:
 
 
 def _come(
-    before: Mapping[int, Told], count: int, picture: _Picture, number: Mapping[str, int], now: int
-) -> tuple[tuple[Arrival, ...], list[Event], dict[int, Told]]:
+    before: Mapping[int, ToldJob],
+    count: int,
+    picture: _Picture,
+    number: Mapping[str, int],
+    now: int,
+) -> tuple[tuple[Arrival, ...], list[Event], dict[int, ToldJob]]:
     """Return new jobs, events of jobs that wait or run, and what is believed of them."""
-    arrivals, events, jobs = list[Arrival](), list[Event](), dict[int, Told]()
+    arrivals, events, jobs = list[Arrival](), list[Event](), dict[int, ToldJob]()
     running = {key: one[0] for key, one in picture.running.items()}
     for key, job in sorted((picture.waiting | running).items(), key=_by_submit):
         told = before.get(key)
         if told is None:
             size = max(job.node_count, len(job.nodes), 1)
-            told = Told(count + len(arrivals), job.user, job.name, size, job.restarts, (), -1)
+            told = ToldJob(count + len(arrivals), job.user, job.name, size, job.restarts, (), -1)
             arrivals.append(Arrival(key, size, length_of(job), min(job.submit or now, now)))
             if key not in running:
                 events.append(Event(now, EventKind.SUBMITTED, told.position))
@@ -291,7 +295,7 @@ def _by_submit(item: tuple[int, ClusterJob]) -> tuple[int, int]:
 
 
 def _moved(
-    told: Told, job: ClusterJob, nodes: tuple[str, ...], until: int, number: Mapping[str, int],
+    told: ToldJob, job: ClusterJob, nodes: tuple[str, ...], until: int, number: Mapping[str, int],
     now: int,
 ) -> Iterator[Event]:  # fmt: skip
     """Yield events of a job that started, went back to the queue, moved, or got another limit."""
