@@ -296,6 +296,8 @@ def measures_text(model: str = "promise") -> str:
     """What measures.md says of the measures of a model."""
     page = (REFERENCE / "measures.md").read_text(encoding="utf-8")
     before, _, after = page.partition("## Virtual machines")
+    bargains = before.partition("## Users who bargain")[2].partition("\n## ")[0]
+    before = before.replace(bargains, "")
     virtual, _, cycle = after.partition("## Cycle sharing")
     return {"virtual": virtual, "cycle": cycle}.get(model, before)
 
