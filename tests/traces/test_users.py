@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,14 @@ def test_a_file_says_the_same_as_a_text(tmp_path: Path) -> None:
     path.write_text(FILE)
     text = "eager share=0.3 least=0.9:0.99 patience=1; calm rounds=2"
     assert read_users(path) == read_users(str(path)) == read_users(text) == Population.of(text)
+
+
+def test_tables_say_the_same_as_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "users.toml"
+    path.write_text(FILE)
+    assert read_users(tomllib.loads(FILE)["users"]) == read_users(path)
+    with pytest.raises(ParameterError, match="users"):
+        read_users(3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

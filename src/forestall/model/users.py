@@ -40,7 +40,7 @@ class UserKind:
         plain = self.name.replace("-", "").replace("_", "")
         _hold(plain.isascii() and plain.isalnum(), self.name, "a name of letters and digits")
         _hold(0 < self.share < math.inf, self.share, "a share above 0")
-        _hold(self._inside(self.least, 1.0), self.least, "least probabilities from 0 to 1")
+        _hold(self._inside(self.least, 1.0), self.least, "least from 0 to 1, the low end first")
         for name in ("patience", "value"):
             known = getattr(self, name)
             _hold(self._inside(known, 1e9), known, f"{name} from 0 to 1e9, the low end first")

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.users import Population
 
 
-def read_users(given: str | Path) -> Population:
-    """Return the population of a TOML file (a table ``[[users]]`` for each kind) or of a text.
+def read_users(given: str | Path | list[Any]) -> Population:
+    """Return the population of a TOML file (a table ``[[users]]`` for each kind), of a text, or of
+    the tables themselves.
 
     Raises TraceError where a file cannot be read, and ParameterError for what users cannot be.
     """
+    if isinstance(given, list):
+        return Population.made(given)
+    if not isinstance(given, str | Path):
+        raise ParameterError("users", given, "tables, a text or the name of a TOML file")
     if not isinstance(given, Path) and not given.endswith(".toml"):
         return Population.of(given)
     path = Path(given)

@@ -285,7 +285,7 @@ def test_a_section_stands_in_every_form() -> None:
     found = report(ToldRun(made.summary(), made.jobs, made.runs, made.failures))
     told = json.loads(json.dumps(as_json(found), allow_nan=False))
     assert list(told["sections"]) == [
-        "measures", "node_time", "promises", "levels", "gantt", "lost", "times",
+        "measures", "node_time", "promises", "users", "levels", "gantt", "lost", "times",
     ]  # fmt: skip
     table = told["sections"]["node_time"]["tables"]["node_time"]["rows"]
     assert [row["what"] for row in table][-1] == "total"

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from forestall.live.slurm.reconcile import UNLIMITED, Beliefs, Difference, reconcile
+from forestall.live.slurm.mind import Mind
+from forestall.live.slurm.reconcile import UNLIMITED, Difference
 from forestall.model.cluster.nouns import (
     ClusterJob,
     ClusterNode,
@@ -160,12 +161,14 @@ def test_somebodys_reservation_is_foreseen_with_certainty_and_ours_is_not() -> N
     )
     held = made._replace(name="forestall_p1", nodes=("n3",))
     look = seen(reservations={one.name: one for one in (made, held)})
-    found = reconcile(Beliefs.none(look), look, NOW, ours=["forestall_p1"])
-    [event] = found.events
+    mind = Mind(look, NOW, 0.5)
+    [event] = mind.tell(look, NOW, ["forestall_p1"], {}).events
+    assert mind.beliefs.planned == {"n2": (NOW + 9000, NOW + 12_000)}
     assert (event.kind, event.key) == (EventKind.PREDICTION_CHANGED, 2)
     assert (event.at, event.until, event.probability) == (NOW + 9000, NOW + 12_000, 1.0)
-    gone = reconcile(found.beliefs, seen(), NOW + 30)
-    assert [event.at for event in gone.events] == [-1]
+    assert mind.tell(look, NOW + 30, ["forestall_p1"], {}).events == ()
+    assert [event.at for event in mind.tell(seen(), NOW + 60, (), {}).events] == [-1]
+    assert mind.beliefs.planned == {}
 
 
 def test_strange_nodes_and_jobs_too_large_are_named_and_not_told() -> None:

@@ -49,18 +49,18 @@ class ToldRun:
     summary : what `summary.json` holds
     jobs, failures : the tables of `jobs.csv` and `failures.csv`
     runs : ``job,start,end,outcome,checkpoints,lost,nodes``, a row for each time a job was started
-    users : the table of `users.csv`, None where users do not bargain
     gantt_span : window [start, end) of the Gantt chart, s; three eventful days without it
     cleaning : what was left out or changed in the logs
+    users : the table of `users.csv`, None where users do not bargain
     """
 
     summary: Summary
     jobs: pl.DataFrame
     runs: pl.DataFrame
     failures: pl.DataFrame
-    users: pl.DataFrame | None = None
     gantt_span: tuple[int, int] | None = None
     cleaning: Cleaning = field(default_factory=Cleaning)
+    users: pl.DataFrame | None = None
 
     @cached_property
     def span(self) -> tuple[int, int]:

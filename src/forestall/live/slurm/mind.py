@@ -85,8 +85,7 @@ class Mind:
             for name, (start, end) in found.beliefs.planned.items()
         }
         changed, self.outlook = foretold(self.outlook, {**foreseen, **certain}, self.number, now)
-        told = [one for one in found.events if one.kind is not EventKind.PREDICTION_CHANGED]
-        events = (*late, *told, *changed)
+        events = (*late, *found.events, *changed)
         self.beliefs = found.beliefs
         decisions = self.engine.handle(events, now)
         return Taken(now, found.arrivals, events, tuple(decisions), found.strange)

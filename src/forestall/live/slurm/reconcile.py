@@ -142,8 +142,7 @@ def reconcile(
         name for told in beliefs.jobs.values() for name in told.nodes
     }
     nodes = _nodes(beliefs, picture, number, starting, now)
-    planned = _plans(beliefs, picture, number, now)
-    events = (*leaving, *coming, *nodes, *planned)
+    events = (*leaving, *coming, *nodes)
     after = Beliefs(
         beliefs.names, jobs, picture.away, picture.planned, beliefs.count + len(arrivals)
     )
@@ -325,17 +324,3 @@ def _nodes(
         else:
             drained = EventKind.NODE_DRAINED
             yield Event(now, drained, number[name], until=until, ours=after.ours)
-
-
-def _plans(
-    beliefs: Beliefs, picture: _Picture, number: Mapping[str, int], now: int
-) -> Iterator[Event]:
-    """Yield what is foreseen with certainty: a node in somebody's reservation is not there."""
-    changed = EventKind.PREDICTION_CHANGED
-    for name in beliefs.names:
-        before, after = beliefs.planned.get(name), picture.planned.get(name)
-        if after is None and before is not None:
-            yield Event(now, changed, number[name])
-        elif after is not None and after != before:
-            at, until = max(after[0], now), after[1]
-            yield Event(now, changed, number[name], at=at, until=until, probability=1.0)
