@@ -1,0 +1,343 @@
+"""What a live controller tells people, and what they may ask of it: terminal, API and page alike.
+
+Times are whole seconds since 1970, durations seconds, probabilities from 0 to 1. Who asks sees what
+is theirs: a user their own jobs, promises and names of jobs, an operator all. Of others' jobs a
+user sees that there is one, its nodes and its times, and nothing else.
+
+Source: page "Live", Quote and dialogue, Three roles, Acting on nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+SeenRole = Literal["user", "operator"]
+
+
+class Viewer(NamedTuple):
+    """Who asks: their name in Slurm, and whether they operate the cluster."""
+
+    name: str
+    role: SeenRole
+
+    @property
+    def operates(self) -> bool:
+        """Whether they see and decide what is everybody's."""
+        return self.role == "operator"
+
+
+@dataclass(frozen=True)
+class ClusterTold:
+    """The cluster now.
+
+    Attributes
+    ----------
+    now, looked : the controller's clock, and when the cluster was last seen, None: never
+    said : why the last look was worth nothing, "" where it was a look
+    nodes, up, busy : counts of nodes; `up`: in service
+    waiting, running : counts of jobs
+    promises_open, proposals_open : counts
+    cycle : number of the last cycle, `cycle_s` how long it took
+    roles : the switch of each role: ``{"advisor": "on", "keeper": "off", "warden": "approve"}``
+    simulated : whether the cluster is a model
+    """
+
+    now: int
+    looked: int | None
+    said: str
+    nodes: int
+    up: int
+    busy: int
+    waiting: int
+    running: int
+    promises_open: int
+    proposals_open: int
+    cycle: int
+    cycle_s: float
+    roles: dict[str, str]
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class NodeTold:
+    """A node now.
+
+    Attributes
+    ----------
+    state : Slurm's own word, with its flags: ``IDLE``, ``MIXED+DRAIN``
+    reason : that Slurm has for it, as it stands there; only operators are told
+    in_service : whether jobs may start on it
+    reliability : that it does not fail within 24 h, None where nobody predicts
+    by : who predicts, "" nobody
+    jobs : numbers of the jobs on it that the viewer may see
+    free_at : when its last job ends by its limit, None where none runs
+    """
+
+    name: str
+    state: str
+    reason: str
+    in_service: bool
+    partitions: tuple[str, ...]
+    reliability: float | None
+    by: str
+    jobs: tuple[int, ...]
+    free_at: int | None
+
+
+@dataclass(frozen=True)
+class JobTold:
+    """A job that waits or runs. Of others' jobs `user`, `name` and `promise` are "" for a user.
+
+    `start`, `end` : when it began or is planned to begin, and when it ends at the latest; None
+    where nobody knows
+    """
+
+    id: int
+    user: str
+    name: str
+    partition: str
+    state: str
+    why: str
+    nodes: int
+    on: tuple[str, ...]
+    submit: int | None
+    start: int | None
+    end: int | None
+    promise: str
+
+
+@dataclass(frozen=True)
+class RecordTold:
+    """What became of promises like one: `made` are settled ones with a probability in [low, high),
+    of which `kept` were kept; `words` says it."""
+
+    low: float
+    high: float
+    made: int
+    kept: int
+    words: str
+
+
+@dataclass(frozen=True)
+class OfferTold:
+    """One of the offers of a quote; `held`: whether its start would be held by a reservation."""
+
+    id: str
+    start: int
+    deadline: int
+    probability: float
+    held: bool
+    expires: int
+    record: RecordTold
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class QuoteTold:
+    """The answer to a question.
+
+    Attributes
+    ----------
+    now : the moment of the answer
+    offers : of which none is better, the nearest deadline first; at most 7
+    by : where a deadline was named: the best offer that ends by then, None where there is none
+    said : in words why there are none, "" where there are
+    """
+
+    now: int
+    offers: tuple[OfferTold, ...]
+    by: OfferTold | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class QuoteQuestion:
+    """A job somebody thinks of: nodes, and s that it runs at most. Where a deadline `by` is named,
+    its probability is asked for, and the nearest deadlines with `probability` at least."""
+
+    nodes: int
+    time: int
+    by: int | None = None
+    probability: float = 0.9
+    partition: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class JobOrder:
+    """The job that an offer is taken for: its script, its name and partition, further words for
+    sbatch, what its owner agrees to (`forestall.live.slurm.controller.CONSENTS`), and where its
+    output goes."""
+
+    script: str
+    name: str = "forestall"
+    partition: str = ""
+    words: str = ""
+    consents: tuple[str, ...] = ("exclude", "requeue", "signal", "start")
+    output: str = ""
+
+
+@dataclass(frozen=True)
+class ActTold:
+    """Something that was done, or proposed, for a promise or to a node: when it came into its last
+    state, and that state in words."""
+
+    at: int
+    action: str
+    target: str
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class PromiseTold:
+    """A promise.
+
+    Attributes
+    ----------
+    at, deadline, probability : when it was made, and what was said
+    held : whether the keeper holds it; else it is only what would have been promised
+    job : the job's number in Slurm, None where it is not known
+    nodes, length, start : what was quoted
+    outcome : ``open``, ``kept``, ``missed`` or ``void``; `cause` of a miss or a void one
+    ended : when its job ended, None where it has not
+    likely : the probability that it is kept, as known now; None where nobody knows
+    likely_end : when its job ends at the latest, as planned now
+    done : what was done for it, oldest first
+    """
+
+    id: str
+    owner: str
+    at: int
+    deadline: int
+    probability: float
+    held: bool
+    job: int | None
+    nodes: int
+    length: int
+    start: int
+    outcome: str
+    cause: str
+    ended: int | None
+    likely: float | None
+    likely_end: int | None
+    done: tuple[ActTold, ...]
+
+
+@dataclass(frozen=True)
+class ProposalTold:
+    """Something that the controller would do, or does.
+
+    Attributes
+    ----------
+    role, action, target : who would do what to which node or job
+    state : of its intent; ``proposed`` waits for approval
+    reason, figures : why, in words and numbers: expected costs in node-seconds
+    decided, expires : s since 1970
+    why : the last state's own words
+    """
+
+    id: str
+    role: str
+    action: str
+    target: str
+    state: str
+    reason: str
+    figures: dict[str, float]
+    promise: str
+    decided: int
+    expires: int
+    why: str
+
+
+@dataclass(frozen=True)
+class DecileTold:
+    """How well the word was kept among promises with a probability in [low, high): `said` is their
+    mean probability; [least, most] is the 95 % interval of the share that is kept (Wilson)."""
+
+    low: float
+    high: float
+    made: int
+    kept: int
+    void: int
+    said: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class PredictorTold:
+    """A predictor's record: failures that it foresaw with weight, and what came.
+
+    Attributes
+    ----------
+    told : predictions that mattered to a decision and whose window is over; `came`: in how many of
+        them the node failed
+    said : mean probability of those
+    brier : mean square error of the probabilities; lower is better
+    """
+
+    name: str
+    told: int
+    came: int
+    said: float
+    brier: float
+
+
+@dataclass(frozen=True)
+class CostTold:
+    """What a kind of action cost and saved, node-seconds: `spent` and `saved` against doing
+    nothing, as far as it is known; `done` actions took effect, of `proposed`."""
+
+    role: str
+    action: str
+    proposed: int
+    done: int
+    spent: float
+    saved: float
+
+
+class Desk(Protocol):
+    """A live controller as people meet it. Any thread may call it.
+
+    All methods raise InputError with words for people where something is not there or cannot be,
+    and LedgerError where the books cannot be written.
+    """
+
+    def cluster(self, viewer: Viewer) -> ClusterTold:
+        """Return the cluster in numbers."""
+
+    def nodes(self, viewer: Viewer) -> list[NodeTold]:
+        """Return all nodes, by name."""
+
+    def jobs(self, viewer: Viewer) -> list[JobTold]:
+        """Return the jobs that wait or run, by number."""
+
+    def quote(self, viewer: Viewer, question: QuoteQuestion) -> QuoteTold:
+        """Answer a question; nothing is promised by it."""
+
+    def accept(self, viewer: Viewer, offer: str, order: JobOrder) -> PromiseTold:
+        """Make an offer a promise and submit its job; again with the same offer: once. Also raises
+        WriteError where Slurm refuses."""
+
+    def promises(self, viewer: Viewer, *, ended: bool = True, most: int = 500) -> list[PromiseTold]:
+        """Return promises, the newest first; those that are over only where `ended`."""
+
+    def promise(self, viewer: Viewer, name: str) -> PromiseTold:
+        """Return one promise, by its id or a beginning of it that is nobody else's."""
+
+    def proposals(self, viewer: Viewer, *, most: int = 500) -> list[ProposalTold]:
+        """Return what is proposed, and what was done lately, the newest first; operators only."""
+
+    def decide(self, viewer: Viewer, proposal: str, approved: bool, why: str) -> ProposalTold:
+        """Approve or reject a proposal; operators only."""
+
+    def calibration(self, viewer: Viewer) -> list[DecileTold]:
+        """Return how well the word was kept, by deciles of what was said."""
+
+    def predictors(self, viewer: Viewer) -> list[PredictorTold]:
+        """Return the predictors' records."""
+
+    def costs(self, viewer: Viewer) -> list[CostTold]:
+        """Return what actions cost and saved; operators only."""
