@@ -1,0 +1,105 @@
+"""Redundancy: from a pack to m + k pieces of which any m give it back.
+
+`Code(3, 2)` is a Reed-Solomon code (ISA-L, by pyeclib); m = 1 are plain copies. The ring of page 2
+is m = 1 and k = 2, with the hosts chosen so: a node and its two neighbours.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Final
+
+from pyeclib.ec_iface import ECDriver, ECDriverError
+
+from forestall.model.errors import ParameterError
+
+MOST: Final = 32
+"""Pieces that a code has at most."""
+_KIND: Final = "isa_l_rs_cauchy"
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
+_KEPT: Final = 1 << 30
+
+
+@dataclass(frozen=True, order=True)
+class Code:
+    """How many pieces carry the data, and how many may be lost.
+
+    Parameters
+    ----------
+    data : m, any so many pieces are enough
+    parity : k, so many may be lost
+    """
+
+    data: int = 3
+    parity: int = 2
+
+    def __post_init__(self) -> None:
+        if self.data < 1:
+            raise ParameterError("data", self.data, "at least 1")
+        if self.parity < 0:
+            raise ParameterError("parity", self.parity, "at least 0")
+        if self.pieces > MOST:
+            raise ParameterError("data", self.data, f"at most {MOST} pieces in all")
+
+    @property
+    def pieces(self) -> int:
+        """m + k."""
+        return self.data + self.parity
+
+    def encode(self, pack: bytes) -> list[bytes]:
+        """Return the pieces of a pack, in order."""
+        if self.data == 1:
+            return [pack] * self.pieces
+        if self.parity == 0:
+            return _cut(pack, self.data)
+        return list(_driver(self.data, self.parity).encode(pack))
+
+    def decode(self, pieces: Mapping[int, bytes], length: int) -> bytes:
+        """Return the pack of `length` bytes from at least m of its pieces, by their places.
+
+        Raises ValueError where these are no pieces of one pack.
+        """
+        assert len(pieces) >= self.data
+        chosen = sorted(pieces)[: self.data]
+        if self.data == 1:
+            found = pieces[chosen[0]]
+        elif self.parity == 0:
+            found = b"".join(pieces[k] for k in range(self.data))
+        else:
+            found = _decoded(self, [pieces[k] for k in chosen])
+        if len(found) != length:
+            raise ValueError(f"{len(found)} bytes where {length} were expected")
+        return found
+
+    def ways(self, places: set[int]) -> list[tuple[int, ...]]:
+        """Return the sets of m of these pieces, all of data before those that need decoding."""
+        return sorted(combinations(sorted(places), self.data))
+
+
+def _decoded(code: Code, pieces: list[bytes]) -> bytes:
+    try:
+        return bytes(_driver(code.data, code.parity).decode(pieces))
+    except ECDriverError as error:
+        raise ValueError(str(error)) from None
+
+
+def _cut(pack: bytes, parts: int) -> list[bytes]:
+    size = -(-len(pack) // parts)
+    return [pack[k * size : (k + 1) * size] for k in range(parts)]
+
+
+@cache
+def _driver(data: int, parity: int) -> ECDriver:
+    """Return the library's coder. Large buffers are kept in the process: asked for anew from the
+    system each time, their pages would cost several times what the code does."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "mallopt"):
+            libc.mallopt(_MMAP_THRESHOLD, _KEPT)
+            libc.mallopt(_TRIM_THRESHOLD, _KEPT)
+    return ECDriver(k=data, m=parity, ec_type=_KIND)

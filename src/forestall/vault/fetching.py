@@ -1,0 +1,169 @@
+"""Packs back from the hosts: any m pieces are enough, the fastest hosts' first, and where one lets
+wait for it another is asked beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from typing import Final
+
+from forestall.vault import keys
+from forestall.vault.codes import Code
+from forestall.vault.fragments import DamagedError, Fragment, fragment_of
+from forestall.vault.hosts.host import AbsentError, HostError
+from forestall.vault.manifests import NOBODY, WrittenPack
+from forestall.vault.packs import name_of, opened
+from forestall.vault.pool import LostError
+from forestall.vault.repository import Vault
+
+HEDGE: Final = 1.0
+"""s after which a piece that has not come is asked for elsewhere, and at least this share of the
+slowest piece so far."""
+SLOW: Final = 3.0
+"""Times that a piece may take what such pieces took, before another is asked for beside it."""
+
+
+@dataclass
+class Fetch:
+    """A pack on its way. Pieces that are damaged or lost are told in `wrong`, by place.
+
+    Parameters
+    ----------
+    save : which wrote it
+    """
+
+    vault: Vault
+    save: str
+    code: Code
+    hosts: tuple[str, ...]
+    pack: WrittenPack
+    wrong: dict[int, str] = field(default_factory=dict)
+    pieces: dict[int, Fragment] = field(default_factory=dict)
+    _found: dict[int, int] = field(default_factory=dict)
+    _asked: dict[Future[bytes], tuple[int, int]] = field(default_factory=dict)
+    _tried: set[tuple[int, int]] = field(default_factory=set)
+
+    def begin(self) -> None:
+        """Ask the fastest hosts for m pieces."""
+        for _ in range(self.code.data):
+            self._ask_one()
+
+    def wanted(self, wanted: frozenset[int] | None = None) -> dict[int, bytes]:
+        """Wait for the pack; return its chunks, or those that are wanted, by their places in it.
+
+        Raises LostError where too few pieces are left.
+        """
+        while True:
+            self._gather(self.code.data)
+            for chosen in self.code.ways(set(self.pieces)):
+                found = self._opened(chosen, wanted)
+                if found is not None:
+                    return found
+            # Pieces that each are whole and together are not: one is of another make.
+            self._gather(len(self.pieces) + 1)
+
+    def all_pieces(self) -> None:
+        """Fetch all pieces that there are, whatever is wrong with the others."""
+        while self._ask_one() or self._asked:
+            while self._ask_one():
+                pass
+            self._take(wait(self._asked, return_when=FIRST_COMPLETED).done)
+
+    def _opened(
+        self, chosen: tuple[int, ...], wanted: frozenset[int] | None
+    ) -> dict[int, bytes] | None:
+        body = self.body(chosen)
+        if body is None:
+            return None
+        try:
+            vault = self.vault
+            return dict(opened(self.pack.chunks, body, vault.name_of, vault.unseal, wanted))
+        except DamagedError:
+            return None
+
+    def body(self, chosen: tuple[int, ...] | None = None) -> bytes | None:
+        """Return what is stored of the pack, from these pieces or from any that fit together; None
+        where that is not what its name says."""
+        ways = self.code.ways(set(self.pieces)) if chosen is None else [chosen]
+        for way in ways:
+            try:
+                body = self.code.decode({k: self.pieces[k].piece for k in way}, self.pack.length)
+            except ValueError:
+                continue
+            if name_of(self.pack.chunks, body) == self.pack.name:
+                return body
+        return None
+
+    def _gather(self, count: int) -> None:
+        """Wait until so many pieces are there, asking for others as some do not come."""
+        while len(self.pieces) < count:
+            while len(self.pieces) + len(self._asked) < count and self._ask_one():
+                pass
+            if not self._asked:
+                left = len(self.pieces)
+                told = "; ".join(f"piece {k}: {why}" for k, why in sorted(self.wrong.items()))
+                raise LostError(
+                    f"{left} of the {self.code.pieces} pieces of pack {self.pack.name.hex()[:12]} "
+                    f"are whole where {self.code.data} are needed ({told or 'no others'})"
+                )
+            done, waits = wait(self._asked, HEDGE, FIRST_COMPLETED)
+            self._take(done)
+            if not done and waits:
+                self._ask_one()  # a hedge
+
+    def _take(self, done: set[Future[bytes]]) -> None:
+        for one in done:
+            place, host = self._asked.pop(one)
+            try:
+                self.pieces[place] = fragment_of(one.result(), self.pack.name, place)
+                self._found[place] = host
+                self.wrong.pop(place, None)
+            except AbsentError:
+                self.wrong.setdefault(place, f"not on {self.vault.pool.hosts[host].name}")
+            except (HostError, DamagedError) as error:
+                told = str(error) if isinstance(error, HostError) else (
+                    f"{self.vault.pool.hosts[host].name}: {error}")  # fmt: skip
+                self.wrong[place] = told
+
+    def _ask_one(self) -> bool:
+        """Ask for a piece that is neither there nor under way, of the fastest host that has one."""
+        under_way = {place for place, _ in self._asked.values()}
+        best = None
+        order = {number: rank for rank, number in enumerate(self.vault.pool.by_speed())}
+        for place, host in self._candidates():
+            if place in self.pieces or place in under_way or (place, host) in self._tried:
+                continue
+            rank = (host != self.home(place), order[host], place)
+            if best is None or rank < best[0]:
+                best = rank, place, host
+        if best is None:
+            return False
+        _, place, host = best
+        self._tried.add((place, host))
+        key = keys.fragment_key(self.save, self.pack.name, place)
+        self._asked[self.vault.pool.get(host, key)] = place, host
+        return True
+
+    def _candidates(self) -> Iterator[tuple[int, int]]:
+        """Yield where pieces may be: at home; else anywhere, since hosts are known by their names
+        and a repair may have put one elsewhere."""
+        for place in range(self.code.pieces):
+            for host in range(len(self.vault.pool.hosts)):
+                yield place, host
+
+    def found_on(self) -> set[int]:
+        """Return the numbers of the hosts that had a piece of the pack."""
+        return set(self._found.values())
+
+    def home(self, place: int) -> int | None:
+        """Return the number of the host to which a piece belongs, None where it is not among the
+        vault's now."""
+        number = self.pack.hosts[place]
+        if number == NOBODY or number >= len(self.hosts):
+            return None
+        return self._numbers.get(self.hosts[number])
+
+    @property
+    def _numbers(self) -> Mapping[str, int]:
+        return {name: number for number, name in enumerate(self.vault.pool.names)}

@@ -1,0 +1,1 @@
+"""Storage hosts: where fragments and manifests lie. One interface, several back ends."""

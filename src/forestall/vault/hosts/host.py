@@ -1,0 +1,71 @@
+"""What the vault asks of a storage host, and what can go wrong with one."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from forestall.model.errors import InputError, ParameterError
+
+KEY: Final = re.compile(r"[a-z0-9][a-zA-Z0-9._-]*(?:/[a-zA-Z0-9][a-zA-Z0-9._-]*){0,3}")
+"""Names of objects: a few parts, none of which could lead out of a folder."""
+
+
+class HostError(InputError):
+    """A storage host that does not do what it was asked: it is away, full, or refuses.
+
+    Parameters
+    ----------
+    host : its name
+    message : what was wrong
+    """
+
+    def __init__(self, host: str, message: str) -> None:
+        self.host = host
+        super().__init__(message, before=f"{host}: ")
+
+
+class AbsentError(HostError):
+    """An object that is not on a host."""
+
+
+class Stored(NamedTuple):
+    """An object on a host: its key and how many bytes it has."""
+
+    key: str
+    size: int
+
+
+class StorageHost(ABC):
+    """A storage host. Any thread may use it; all methods raise HostError.
+
+    `name` : by which it is known in manifests and messages; no secrets stand in it
+    """
+
+    name: str
+
+    @abstractmethod
+    def put(self, key: str, data: bytes) -> None:
+        """Store an object: whole and durable once this returns, or not at all. What stood there is
+        replaced."""
+
+    @abstractmethod
+    def get(self, key: str) -> bytes:
+        """Return an object. Raises AbsentError where there is none."""
+
+    @abstractmethod
+    def keys(self, prefix: str) -> Iterator[Stored]:
+        """Yield the objects whose keys begin with a prefix that ends in a slash."""
+
+    @abstractmethod
+    def delete(self, key: str) -> None:
+        """Remove an object, if it is there."""
+
+
+def checked_key(key: str) -> str:
+    """Return a key; ParameterError where it is none."""
+    if len(key) > 200 or not KEY.fullmatch(key):
+        raise ParameterError("key", key, "a few parts of letters, digits, dots and hyphens")
+    return key

@@ -1,0 +1,243 @@
+"""A vault: what it is, who it is made of, and which checkpoints are in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from forestall.model.errors import InputError, ParameterError
+from forestall.vault import keys
+from forestall.vault.chunks import Cutting, NameOf, keyed_name, plain_name
+from forestall.vault.codes import Code
+from forestall.vault.envelopes import Content, content_of, enveloped
+from forestall.vault.fragments import DamagedError
+from forestall.vault.hosts.host import AbsentError, HostError, StorageHost
+from forestall.vault.manifests import Directory, Manifest
+from forestall.vault.pool import LostError, Pool
+from forestall.vault.seals import Key
+
+T = TypeVar("T", Directory, Manifest)
+FORM: Final = 1
+"""Of what lies on the hosts."""
+
+
+@dataclass(frozen=True)
+class VaultRules:
+    """What all saves into a vault have in common.
+
+    Parameters
+    ----------
+    cutting : into chunks; saves share chunks only where they are cut alike
+    encrypted : whether a key is needed
+    """
+
+    cutting: Cutting = field(default_factory=Cutting)
+    encrypted: bool = False
+
+
+@dataclass
+class Vault:
+    """A vault on storage hosts, open.
+
+    Parameters
+    ----------
+    pool : its hosts
+    rules : of the vault, or those that it begins with
+    key : where it is encrypted
+    clock : the time, s since 1970
+    """
+
+    pool: Pool
+    rules: VaultRules
+    key: Key | None = None
+    clock: Callable[[], float] = time.time
+    _directories: dict[str, Directory] = field(default_factory=dict)
+
+    @classmethod
+    def open(
+        cls,
+        hosts: Sequence[StorageHost],
+        *,
+        begin: VaultRules | None = None,
+        key: Key | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Vault:
+        """Open the vault on these hosts; where there is none yet, begin one by the rules `begin`.
+
+        Raises InputError where there is none and none shall begin, where its key is missing or
+        another one, or where too few hosts answer; ParameterError for other rules than it has.
+        """
+        pool = Pool(hosts)
+        try:
+            return cls._opened(pool, begin, key, clock)
+        except BaseException:
+            pool.close()
+            raise
+
+    @classmethod
+    def _opened(
+        cls, pool: Pool, begin: VaultRules | None, key: Key | None, clock: Callable[[], float]
+    ) -> Vault:
+        found: VaultRules | None = None
+        wrong: list[HostError | DamagedError] = []
+        for _, told in pool.copies(keys.VAULT, partial(_rules_in, key)):
+            if isinstance(told, VaultRules):
+                found = found or told
+            elif not isinstance(told, AbsentError):
+                wrong.append(told)
+        if found is None and (wrong or begin is None):
+            said = str(wrong[0]) if wrong else "there is no vault on these storage hosts"
+            raise InputError(said)
+        rules = found or begin
+        assert rules is not None
+        made = cls(pool, rules, key, clock)
+        made._agree(begin)
+        if found is None:
+            made.put_told(keys.VAULT, {"form": FORM, **_told(rules)})
+        return made
+
+    def __enter__(self) -> Vault:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the hosts."""
+        self.pool.close()
+
+    def _agree(self, wanted: VaultRules | None) -> None:
+        if wanted is not None and wanted.cutting != self.rules.cutting:
+            cut = self.rules.cutting
+            raise ParameterError(
+                "chunks", f"{wanted.cutting.method}:{wanted.cutting.size}",
+                f"{cut.method}:{cut.size}, as the vault has it",
+            )  # fmt: skip
+        if self.rules.encrypted != (self.key is not None):
+            told = "a key: the vault is encrypted" if self.key is None else "none: it is not"
+            raise ParameterError("key", "one" if self.key else "none", told)
+
+    # ------------------------------------------------------------------- encryption and names
+
+    @property
+    def name_of(self) -> NameOf:
+        """What names chunks."""
+        return plain_name if self.key is None else keyed_name(self.key.naming)
+
+    def seal(self, content: bytes) -> bytes:
+        """Encrypt, where the vault does."""
+        return content if self.key is None else self.key.seal(content)
+
+    def unseal(self, content: bytes) -> bytes:
+        """Decrypt, where the vault does."""
+        return content if self.key is None else self.key.unseal(content)
+
+    # ------------------------------------------------------------------------- small objects
+
+    @property
+    def majority(self) -> int:
+        """How many hosts must take what all have to know of."""
+        return len(self.pool.hosts) // 2 + 1
+
+    def put_told(self, key: str, told: Mapping[str, Any]) -> None:
+        """Write plain data on all hosts; on most of them, or HostError is raised."""
+        self.pool.put_everywhere(key, enveloped(told, {}, self.seal), self.majority)
+
+    def read_told(self, key: str) -> dict[str, Any]:
+        """Return plain data. Raises LostError."""
+        return self.pool.read_any(key, self._content).told
+
+    def directory(self, name: str) -> Directory:
+        """Return a directory; it is kept. Raises LostError."""
+        if name not in self._directories:
+            key = keys.DIRECTORIES + name
+            self._directories[name] = self.pool.read_any(
+                key, lambda stored: _named(name, Directory.from_content(self._content(stored)))
+            )
+        return self._directories[name]
+
+    def envelope(self, one: Directory | Manifest) -> bytes:
+        """Return a directory or manifest as it is stored."""
+        content = one.content()
+        return enveloped(content.told, content.arrays, self.seal)
+
+    def _content(self, stored: bytes) -> Content:
+        return content_of(stored, self.unseal)
+
+    # --------------------------------------------------------------------------- checkpoints
+
+    def names(self) -> list[str]:
+        """Return the names of the checkpoints, oldest first. Raises HostError where too few hosts
+        answer to know."""
+        there, wrong = self.pool.keys(keys.MANIFESTS)
+        gone, _ = self.pool.keys(keys.FORGOTTEN)
+        if len(wrong) == len(self.pool.hosts):
+            raise next(iter(wrong.values()))
+        forgotten = {key.removeprefix(keys.FORGOTTEN) for key in gone}
+        return sorted({key.removeprefix(keys.MANIFESTS) for key in there} - forgotten)
+
+    def manifest(self, name: str) -> Manifest:
+        """Return a checkpoint by its name, ``latest``, or a beginning that no other has. Raises
+        InputError where there is none, LostError where no copy is whole."""
+        return self._manifest(self._whole_name(name))
+
+    def manifests(self, label: str | None = None) -> list[Manifest]:
+        """Return the checkpoints, or those of a label, oldest first; those of which no manifest is
+        whole are left out."""
+        found = []
+        for name in self.names():
+            try:
+                found.append(self._manifest(name))
+            except LostError:
+                continue
+        return [one for one in found if label is None or one.label == label]
+
+    def _manifest(self, name: str) -> Manifest:
+        return self.pool.read_any(
+            keys.MANIFESTS + name,
+            lambda stored: _named(name, Manifest.from_content(self._content(stored))),
+        )
+
+    def _whole_name(self, name: str) -> str:
+        names = self.names()
+        if name == "latest" and names:
+            return names[-1]
+        found = [one for one in names if one.startswith(name)] if name else []
+        if name in found:
+            return name
+        if len(found) != 1:
+            told = "no checkpoint" if not found else f"{len(found)} checkpoints"
+            raise InputError(f"{told} with the id {name!r}")
+        return found[0]
+
+
+def _named(name: str, found: T) -> T:
+    """Return a directory or manifest. Raises DamagedError where another one lies in its place."""
+    if found.name != name:
+        raise DamagedError(f"{found.name} lies in its place")
+    return found
+
+
+def _told(rules: VaultRules) -> dict[str, Any]:
+    cut = rules.cutting
+    return {"method": cut.method, "size": cut.size, "encrypted": rules.encrypted}
+
+
+def _rules_in(key: Key | None, stored: bytes) -> VaultRules:
+    """Return the rules of a vault from what is stored of them."""
+    try:
+        told = content_of(stored, key.unseal if key else bytes).told
+    except DamagedError:
+        if key is None:
+            raise DamagedError("the vault is encrypted, or damaged; expected its key") from None
+        try:
+            told = content_of(stored).told
+        except DamagedError:
+            raise DamagedError("the vault has another key, or is damaged") from None
+    if told.get("form") != FORM:
+        raise DamagedError(f"the vault has form {told.get('form')}; expected {FORM}")
+    cutting = Cutting(told["method"], int(told["size"]))
+    return replace(VaultRules(cutting), encrypted=bool(told["encrypted"]))

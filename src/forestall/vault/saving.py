@@ -1,0 +1,267 @@
+"""Saving: files into the vault, as a checkpoint that is there when all of it is, and not before."""
+
+from __future__ import annotations
+
+import secrets
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+
+from forestall.model.errors import ParameterError, of_system
+from forestall.vault import keys
+from forestall.vault.chunks import cut_stream
+from forestall.vault.codes import Code
+from forestall.vault.known import KnownChunks
+from forestall.vault.leases import check_lease, doomed, lease, living
+from forestall.vault.manifests import NOBODY, Directory, Entry, Manifest, runs_of
+from forestall.vault.packs import COMPRESSIONS, Compression
+from forestall.vault.pool import LostError
+from forestall.vault.repository import Vault
+from forestall.vault.sources import sources
+from forestall.vault.writer import PackWriter, Writing
+
+BASES: Final = 8
+"""Checkpoints of a label whose chunks a save knows, the newest ones."""
+
+
+@dataclass(frozen=True)
+class SaveSettings:
+    """How files are saved.
+
+    Parameters
+    ----------
+    label : versions of one thing have one label, and share chunks
+    code : m data and k parity pieces
+    compression : ``zstd`` or ``none``
+    strict : raise where a piece finds no host; else at least m pieces and, where k > 0, one more
+        must be stored, and the checkpoint tells what it survives
+    """
+
+    label: str = ""
+    code: Code = field(default_factory=Code)
+    compression: Compression = "zstd"
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        if self.compression not in COMPRESSIONS:
+            raise ParameterError("compression", self.compression, " or ".join(COMPRESSIONS))
+        if len(self.label) > 200 or not self.label.isprintable():
+            raise ParameterError("label", self.label, "at most 200 printable characters")
+
+    @property
+    def least(self) -> int:
+        """Pieces of a pack that must be stored."""
+        return self.code.pieces if self.strict else self.code.data + min(self.code.parity, 1)
+
+
+@dataclass
+class SaveTold:
+    """How far a save is: bytes read, of which new, and stored on all hosts; files; what was left
+    out, by why."""
+
+    read: int = 0
+    new: int = 0
+    stored: int = 0
+    files: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+Tell = Callable[[SaveTold], None]
+Placing = Callable[[int], tuple[int, ...]]
+
+
+def save(
+    vault: Vault,
+    paths: Sequence[Path],
+    settings: SaveSettings | None = None,
+    *,
+    tell: Tell = lambda told: None,
+    place: Placing | None = None,
+) -> Manifest:
+    """Save files and folders; return the checkpoint.
+
+    Parameters
+    ----------
+    tell : is told how far it is, every few megabytes
+    place : from a pack's number to the hosts of its pieces; in turn by default
+
+    Raises HostError where too few storage hosts take what they get, TraceError for a file that
+    cannot be read; then there is no checkpoint, and what was stored of it serves the next try.
+    """
+
+    def feed(one: _Save) -> Iterator[Entry]:
+        for source in sources(paths, one.told.skipped):
+            if source.entry.kind == "file":
+                with of_system(source.path, "cannot be saved"), open(source.path, "rb") as file:
+                    yield one.take(file, source.entry)
+            else:
+                yield source.entry
+
+    return _saved(vault, settings or SaveSettings(), tell, place, feed)
+
+
+def save_stream(
+    vault: Vault,
+    stream: BinaryIO,
+    name: str,
+    settings: SaveSettings | None = None,
+    *,
+    tell: Tell = lambda told: None,
+    place: Placing | None = None,
+) -> Manifest:
+    """Save what a stream gives as one file; as `save` does."""
+
+    def feed(one: _Save) -> Iterator[Entry]:
+        now = int(vault.clock() * 1e9)
+        yield one.take(stream, Entry(name, "file", 0o600, now))
+
+    return _saved(vault, settings or SaveSettings(), tell, place, feed)
+
+
+def _saved(
+    vault: Vault,
+    settings: SaveSettings,
+    tell: Tell,
+    place: Placing | None,
+    feed: Callable[[_Save], Iterator[Entry]],
+) -> Manifest:
+    name = keys.save_name(int(vault.clock()), settings.label, secrets.token_bytes(8))
+    with lease(vault, name, settings.label):
+        writing = Writing(
+            settings.code, min(settings.least, settings.code.pieces), _copies(vault, settings.code),
+            settings.compression, place or _in_turn(vault, settings.code), vault.seal,
+            vault.envelope,
+        )  # fmt: skip
+        with closing(PackWriter(vault.pool, name, writing)) as writer:
+            one = _Save(vault, writer, known_chunks(vault, settings.label), tell)
+            entries = tuple(feed(one))
+            writer.finish()
+        made = one.manifest(name, settings, entries)
+        check_lease(vault, name)
+        key = keys.MANIFESTS + name
+        vault.pool.put_everywhere(key, vault.envelope(made), writing.copies)
+        _still_there(vault, made)
+    return made
+
+
+class _Save:
+    """A save under way: chunks that are known, and chunks of its files so far, in order."""
+
+    def __init__(
+        self, vault: Vault, writer: PackWriter, known: KnownChunks, tell: Tell
+    ) -> None:
+        self.told = SaveTold()
+        self._vault, self._writer, self._known, self._tell = vault, writer, known, tell
+        self._chunks = array("Q")
+        self._parts: dict[str, int] = {}
+
+    def take(self, stream: BinaryIO, entry: Entry) -> Entry:
+        """Take in a file; return its entry with its chunks, and the size that it was found to
+        have."""
+        first, size = len(self._chunks), 0
+        for cuts in cut_stream(stream, self._vault.rules.cutting, self._vault.name_of):
+            for name, data in cuts:
+                found = self._known.find(name)
+                if found is None:
+                    found = self._new(name, data)
+                self._chunks.append(found)
+                size += len(data)
+            self.told.read += sum(len(one.data) for one in cuts)
+            self.told.stored = self._writer.stored
+            self._tell(self.told)
+        self.told.files += 1
+        return replace(entry, size=size, first=first, count=len(self._chunks) - first)
+
+    def _new(self, name: bytes, data: memoryview) -> int:
+        part = self._writer.part
+        if part not in self._parts:
+            self._parts[part] = self._known.begin(part)
+        self.told.new += len(data)
+        return self._known.add(name, self._parts[part], self._writer.add(name, bytes(data)))
+
+    def manifest(self, name: str, settings: SaveSettings, entries: tuple[Entry, ...]) -> Manifest:
+        """Return the checkpoint."""
+        runs = runs_of(np.frombuffer(self._chunks, np.uint64))
+        used, renamed = np.unique(runs[:, 0], return_inverse=True)
+        runs = runs.copy()
+        runs[:, 0] = renamed
+        writer, told = self._writer, self.told
+        told.stored = writer.stored
+        self._tell(told)
+        figures = {"read": told.read, "new": told.new, "packed": writer.kept,
+                   "stored": writer.stored, "missing": writer.missing}  # fmt: skip
+        figures |= {f"skipped {why}": count for why, count in sorted(told.skipped.items())}
+        names = tuple(self._known.directories[k] for k in used.tolist())
+        return Manifest(
+            name, int(self._vault.clock()), settings.label, settings.code, names, runs, entries,
+            figures,
+        )  # fmt: skip
+
+
+def known_chunks(vault: Vault, label: str) -> KnownChunks:
+    """Return the chunks that a save with a label may refer to: those of the newest checkpoints, and
+    of saves of it that came to no end, in packs of which all pieces are there that were stored."""
+    going, alive, known = doomed(vault), living(vault), KnownChunks()
+    names: list[str] = []
+    for one in reversed(vault.manifests(label)[-BASES:]):
+        names.extend(name for name in one.directories if name not in names)
+    names.extend(name for name in _left_over(vault, alive) if name not in names)
+    if not names:
+        return known
+    there, _ = vault.pool.keys(keys.PACKS)
+    for name in names:
+        try:
+            directory = vault.directory(name)
+        except LostError:
+            continue
+        known.learn(directory, _whole(directory, there, going))
+    return known
+
+
+def _left_over(vault: Vault, alive: dict[str, bool]) -> list[str]:
+    """Return the directories of saves that died."""
+    there, _ = vault.pool.keys(keys.DIRECTORIES)
+    ended = set(vault.names())
+    found = sorted(key.removeprefix(keys.DIRECTORIES) for key in there)
+    return [name for name in found if keys.save_of(name) not in ended
+            and not alive.get(keys.save_of(name), False)]  # fmt: skip
+
+
+def _whole(
+    directory: Directory, there: dict[str, dict[int, int]], going: frozenset[str]
+) -> frozenset[bytes]:
+    """Return the packs of a directory that nothing is missing of and that will stay."""
+    save, found = keys.save_of(directory.name), set()
+    for pack, placed in zip(directory.packs, directory.placed.tolist(), strict=True):
+        name = pack.tobytes()
+        wanted = [keys.fragment_key(save, name, k) for k, host in enumerate(placed)
+                  if host != NOBODY]  # fmt: skip
+        if all(key in there for key in wanted) and f"{save}/{name.hex()}" not in going:
+            found.add(name)
+    return frozenset(found)
+
+
+def _still_there(vault: Vault, made: Manifest) -> None:
+    """Take a checkpoint back where the save was taken for dead while it was written."""
+    try:
+        check_lease(vault, made.name)
+    except BaseException:
+        vault.pool.delete_everywhere(keys.MANIFESTS + made.name)
+        raise
+
+
+def _in_turn(vault: Vault, code: Code) -> Placing:
+    """Return the hosts of pieces, in turn, so that each gets as many."""
+    count = len(vault.pool.hosts)
+    return lambda number: tuple((number + k) % count for k in range(code.pieces))
+
+
+def _copies(vault: Vault, code: Code) -> int:
+    """Return on how many hosts a manifest must be, so that it outlives what the packs do."""
+    return min(max(vault.majority, code.parity + 1), len(vault.pool.hosts))

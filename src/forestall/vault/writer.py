@@ -1,0 +1,173 @@
+"""Chunks on their way to the hosts: gathered into packs, compressed and coded by several workers,
+and stored, with a bound on what is under way at once."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Final
+
+from forestall.vault.codes import Code
+from forestall.vault.fragments import Fragment
+from forestall.vault.hosts.host import HostError
+from forestall.vault.keys import DIRECTORIES, fragment_key
+from forestall.vault.manifests import NOBODY, Directory, WrittenPack
+from forestall.vault.packs import PACK, Compression, pack_of
+from forestall.vault.pool import Pool
+
+IN_PART: Final = 64
+"""Packs of a directory."""
+WORKERS: Final = 16
+"""Most packs that are worked on at once: each takes about 25 MiB."""
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How packs are written.
+
+    Attributes
+    ----------
+    code : m + k
+    least, copies : pieces of a pack, and copies of a directory, that must be stored
+    compression : of chunks
+    place : from a pack's number to the hosts, by number, of its pieces; a host may have several
+    seal : encrypts
+    envelope : makes the object of a directory
+    """
+
+    code: Code
+    least: int
+    copies: int
+    compression: Compression
+    place: Callable[[int], tuple[int, ...]]
+    seal: Callable[[bytes], bytes]
+    envelope: Callable[[Directory], bytes]
+
+
+@dataclass
+class PackWriter:
+    """Writes the new chunks of one save.
+
+    Attributes
+    ----------
+    stored : bytes on all hosts, of packs that are done; `kept` of their packs, before coding
+    missing : pieces that no host took, at most, of one pack
+    """
+
+    pool: Pool
+    save: str
+    how: Writing
+    tell: Callable[[int], None] = lambda stored: None
+    stored: int = 0
+    kept: int = 0
+    missing: int = 0
+    parts: list[str] = field(default_factory=list)
+    _chunks: list[tuple[bytes, bytes]] = field(default_factory=list)
+    _size: int = 0
+    _packs: int = 0
+    _in_part: int = 0
+    _under_way: deque[Future[WrittenPack]] = field(default_factory=deque)
+    _done: list[WrittenPack] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        count = min(2 * (os.cpu_count() or 1), WORKERS)  # half of them wait for hosts
+        self._workers = ThreadPoolExecutor(count, thread_name_prefix="pack")
+        self._most = count + 1
+
+    @property
+    def part(self) -> str:
+        """The directory in which the next chunk will be."""
+        return f"{self.save}.{self._packs // IN_PART}"
+
+    def add(self, name: bytes, data: bytes) -> int:
+        """Take a chunk; return its place in the directory `part`, as that was before."""
+        place = self._in_part
+        self._chunks.append((name, data))
+        self._size += len(data)
+        self._in_part += 1
+        if self._size >= PACK:
+            self._close_pack()
+        return place
+
+    def finish(self) -> None:
+        """Wait until all is stored, with the directories. Raises HostError where too little of a
+        pack could be."""
+        if self._chunks:
+            self._close_pack()
+        self._settle(0)
+        self._close_part()
+
+    def close(self) -> None:
+        """End the workers; what is under way is finished."""
+        self._workers.shutdown(wait=True, cancel_futures=True)
+
+    def _close_pack(self) -> None:
+        chunks, number = self._chunks, self._packs
+        self._chunks, self._size = [], 0
+        self._packs += 1
+        self._under_way.append(self._workers.submit(self._write, chunks, number))
+        if self._packs % IN_PART == 0:
+            self._settle(0)
+            self._close_part()
+            self._in_part = 0
+        self._settle(self._most)
+
+    def _settle(self, most: int) -> None:
+        """Wait until at most so many packs are under way."""
+        while len(self._under_way) > most or (self._under_way and self._under_way[0].done()):
+            one = self._under_way.popleft().result()
+            self._done.append(one)
+            here = sum(number != NOBODY for number in one.hosts)
+            self.missing = max(self.missing, self.how.code.pieces - here)
+            self.kept += one.length
+            self.stored += here * -(-one.length // self.how.code.data)
+            self.tell(self.stored)
+
+    def _close_part(self) -> None:
+        if not self._done:
+            return
+        name = f"{self.save}.{len(self.parts)}"
+        made = Directory.of(name, self.how.code, self.pool.names, self._done)
+        self.pool.put_everywhere(DIRECTORIES + name, self.how.envelope(made), self.how.copies)
+        self.parts.append(name)
+        self._done = []
+
+    def _write(self, chunks: list[tuple[bytes, bytes]], number: int) -> WrittenPack:
+        how = self.how
+        pack = pack_of(chunks, compression=how.compression, seal=how.seal)
+        chunks.clear()
+        pieces = how.code.encode(pack.stored)
+        length = len(pack.stored)
+        hosts = list(how.place(number))
+        spare = [k for k in self.pool.by_speed() if k not in hosts]
+        begun = {}
+        for place, piece in enumerate(pieces):
+            data = Fragment(how.code, place, length, pack.name, piece).packed()
+            begun[place] = (self._put(hosts[place], pack.name, place, data), data)
+        wrong: list[HostError] = []
+        for place, (one, data) in begun.items():
+            while (error := _failed(one)) is not None:
+                wrong.append(error)
+                if not spare:
+                    hosts[place] = NOBODY
+                    break
+                hosts[place] = spare.pop(0)
+                one = self._put(hosts[place], pack.name, place, data)
+        if sum(one != NOBODY for one in hosts) < how.least:
+            raise wrong[-1]
+        return WrittenPack(pack.name, pack.chunks, length, tuple(hosts))
+
+    def _put(self, host: int, pack: bytes, place: int, data: bytes) -> Future[None]:
+        return self.pool.put(host, fragment_key(self.save, pack, place), data)
+
+
+def _failed(one: Future[None]) -> HostError | None:
+    """Return what was wrong with a request; an error of another kind is raised."""
+    wait([one])
+    error = one.exception()
+    if error is not None and not isinstance(error, HostError):
+        raise error
+    return error
