@@ -256,7 +256,7 @@ def test_repair_brings_back_what_two_hosts_lost(tmp_path: Path) -> None:
     with opened(there) as vault:
         made = save(vault, [source])
         there[0].objects.clear()
-        there[3].objects = {key: b"spoilt" for key in there[3].objects}
+        there[3].objects = dict.fromkeys(there[3].objects, b"spoilt")
         found = verify(vault, made)
         assert found.wrong
         assert found.spare is not None

@@ -73,7 +73,7 @@ def run(
         text = error.format_message()  # type: ignore[attr-defined]
         return complain(f"{text} (see {path} --help)")
     except ForestallError as error:
-        return complain(as_typed(error, _options(root, arguments)))
+        return complain(as_typed(error, _options(root, arguments)), error.exit_code)
     except MemoryError:
         return complain(
             "not enough memory for this; try fewer nodes or a slice of the jobs (--jobs)"

@@ -119,6 +119,10 @@ COMMANDS: Final = (
         "nodes fail.",
     ),
     CommandEntry(
+        "checkpoint", "vault.checkpoint", LIVE,
+        "Save files on storage hosts so that some of these may be lost, and bring them back.",
+    ),
+    CommandEntry(
         "predict", "judge.predict", PREDICTION,
         "Train predictors of failures on logs, ask them, and list them.",
     ),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from forestall._lazy import lazily
 from forestall.cli.choice import spelled
 from forestall.model.spelling import all_named
+from forestall.show.quantities import told_bytes
 from forestall.show.text import GAP, brief_of, grid
 
 with lazily():
@@ -30,6 +31,8 @@ LONGEST = 10_000
 """Longer cells of tables are cut."""
 PATIENCE = 1.0
 """Seconds before a bar appears: short work needs none."""
+EVERY = 0.2
+"""Seconds between two changes of a line that tells how far work is."""
 
 
 def say(text: str = "", *, indent: int = 0, error: bool = False) -> None:
@@ -128,6 +131,38 @@ class ProgressBar:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+class RateLine:
+    """How far work is of which nobody knows the end: a line on standard error with bytes and their
+    rate, only on a terminal, and not at once."""
+
+    def __init__(self, what: str, *, quiet: bool = False) -> None:
+        self._what = what
+        self._on = not quiet and sys.stderr.isatty()
+        self._began = self._last = time.monotonic()
+
+    def __enter__(self) -> RateLine:
+        return self
+
+    def __call__(self, done: int, text: str) -> None:
+        """Show that so many bytes are done, and a text."""
+        now = time.monotonic()
+        if not self._on or now - self._began < PATIENCE or now - self._last < EVERY:
+            return
+        self._last = now
+        rate = f" {told_bytes(done)}, {told_bytes(int(done / (now - self._began)))}/s," * (done > 0)
+        line = f"{self._what}{rate} {text}"[: WIDTH - 1]
+        print(f"\r{line:<{WIDTH - 1}}", end="", file=sys.stderr, flush=True)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._on and self._last > self._began:
+            print(f"\r{'':<{WIDTH - 1}}\r", end="", file=sys.stderr, flush=True)
 
 
 def _new_bar() -> rich_progress.Progress:

@@ -30,7 +30,11 @@ class ForestallError(Exception):
     message : what is wrong; the parameters that it names stand in braces
         (`forestall.model.spelling`)
     before : where or of what; it stands before the message as it is
+
+    `exit_code` is that of a command which it ends.
     """
+
+    exit_code = 2
 
     def __init__(self, message: str, *, before: str = "") -> None:
         self.message = message

@@ -24,7 +24,7 @@ NameOf = Callable[[memoryview], bytes]
 
 
 class Cut(NamedTuple):
-    """A chunk: its name, 32 bytes, and its bytes, a view that holds until the next are asked for."""
+    """A chunk: its name, 32 bytes, and its bytes: a view that holds until more are asked for."""
 
     name: bytes
     data: memoryview

@@ -1,5 +1,5 @@
-"""Which checkpoints go, and what goes with them: only what no other checkpoint and no save under way
-has need of."""
+"""Which checkpoints go, and what goes with them: only what no other checkpoint and no save under
+way has need of."""
 
 from __future__ import annotations
 

@@ -66,9 +66,7 @@ class Directory:
     stored: Counts
 
     @classmethod
-    def of(
-        cls, name: str, code: Code, hosts: Sequence[str], packs: Sequence[WrittenPack]
-    ) -> Self:
+    def of(cls, name: str, code: Code, hosts: Sequence[str], packs: Sequence[WrittenPack]) -> Self:
         """Return the directory of packs."""
         chunks = [one for pack in packs for one in pack.chunks]
         return cls(
@@ -193,7 +191,7 @@ class Manifest:
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DamagedError(f"it is no manifest: {error}") from None
-        if made.runs.ndim != 2 or made.runs.shape[1] != 3:  # noqa: PLR2004 - as `runs` says
+        if made.runs.ndim != 2 or made.runs.shape[1] != 3:
             raise DamagedError("the runs of a manifest are none")
         if len(made.runs) and made.runs[:, 0].max() >= len(made.directories):
             raise DamagedError("a manifest names what it does not have")
@@ -233,7 +231,8 @@ def references_of(runs: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
     first = (runs[:, 0].astype(np.uint64) << np.uint64(32)) + runs[:, 1]
     before = np.concatenate(([0], np.cumsum(counts)[:-1]))
     steps = np.arange(counts.sum()) - np.repeat(before, counts)
-    return np.repeat(first, counts) + steps.astype(np.uint64)
+    found: npt.NDArray[np.uint64] = np.repeat(first, counts) + steps.astype(np.uint64)
+    return found
 
 
 def _names(names: Iterable[bytes]) -> Bytes:

@@ -1,5 +1,5 @@
-"""The storage hosts of a vault, asked at once: each has threads of its own, so that a slow one holds
-up nobody else's work."""
+"""The storage hosts of a vault, asked at once: each has threads of its own, so that a slow one
+holds up nobody else's work."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ THREADS: Final = 2
 
 class LostError(InputError):
     """Too little is left on the storage hosts that can be reached to recover what was asked for."""
+
+    exit_code = 3
 
 
 @dataclass

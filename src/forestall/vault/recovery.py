@@ -169,7 +169,7 @@ class Places:
 
     def _handle(self, file: int) -> int:
         if file not in self._open:
-            if len(self._open) >= 64:  # noqa: PLR2004 - far fewer than a process may have
+            if len(self._open) >= 64:
                 os.close(self._open.pop(next(iter(self._open))))
             self._open[file] = os.open(self._paths[file], os.O_WRONLY | os.O_NOFOLLOW)
         return self._open[file]
@@ -185,5 +185,3 @@ def _offsets(vault: Vault, manifest: Manifest) -> npt.NDArray[np.int64]:
         raise LostError(f"checkpoint {manifest.name} names chunks that are not there")
     found = np.concatenate(([0], *lengths)).astype(np.int64)
     return np.cumsum(found)
-
-

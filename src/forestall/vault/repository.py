@@ -11,7 +11,6 @@ from typing import Any, Final, TypeVar
 from forestall.model.errors import InputError, ParameterError
 from forestall.vault import keys
 from forestall.vault.chunks import Cutting, NameOf, keyed_name, plain_name
-from forestall.vault.codes import Code
 from forestall.vault.envelopes import Content, content_of, enveloped
 from forestall.vault.fragments import DamagedError
 from forestall.vault.hosts.host import AbsentError, HostError, StorageHost
@@ -62,42 +61,44 @@ class Vault:
         hosts: Sequence[StorageHost],
         *,
         begin: VaultRules | None = None,
+        agree: bool = True,
         key: Key | None = None,
         clock: Callable[[], float] = time.time,
     ) -> Vault:
-        """Open the vault on these hosts; where there is none yet, begin one by the rules `begin`.
+        """Open the vault on these hosts; where there is none yet, begin one by the rules `begin`;
+        where there is one, it must `agree` with them, or may be cut otherwise.
 
         Raises InputError where there is none and none shall begin, where its key is missing or
         another one, or where too few hosts answer; ParameterError for other rules than it has.
         """
         pool = Pool(hosts)
         try:
-            return cls._opened(pool, begin, key, clock)
+            found = cls._rules(pool, key)
+            rules = found or begin
+            if rules is None:
+                raise InputError("there is no vault on these storage hosts")
+            made = cls(pool, rules, key, clock)
+            made._agree(begin if agree else None)
+            if found is None:
+                made.put_told(keys.VAULT, {"form": FORM, **_told(rules)})
+            return made
         except BaseException:
             pool.close()
             raise
 
     @classmethod
-    def _opened(
-        cls, pool: Pool, begin: VaultRules | None, key: Key | None, clock: Callable[[], float]
-    ) -> Vault:
-        found: VaultRules | None = None
+    def _rules(cls, pool: Pool, key: Key | None) -> VaultRules | None:
+        """Return the rules of the vault on hosts; None where there is none. Raises InputError where
+        nobody can tell."""
         wrong: list[HostError | DamagedError] = []
         for _, told in pool.copies(keys.VAULT, partial(_rules_in, key)):
             if isinstance(told, VaultRules):
-                found = found or told
-            elif not isinstance(told, AbsentError):
+                return told
+            if not isinstance(told, AbsentError):
                 wrong.append(told)
-        if found is None and (wrong or begin is None):
-            said = str(wrong[0]) if wrong else "there is no vault on these storage hosts"
-            raise InputError(said)
-        rules = found or begin
-        assert rules is not None
-        made = cls(pool, rules, key, clock)
-        made._agree(begin)
-        if found is None:
-            made.put_told(keys.VAULT, {"form": FORM, **_told(rules)})
-        return made
+        if wrong:
+            raise InputError(str(wrong[0]))
+        return None
 
     def __enter__(self) -> Vault:
         return self

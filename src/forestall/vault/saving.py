@@ -153,9 +153,7 @@ def _saved(
 class _Save:
     """A save under way: chunks that are known, and chunks of its files so far, in order."""
 
-    def __init__(
-        self, vault: Vault, writer: PackWriter, known: KnownChunks, tell: Tell
-    ) -> None:
+    def __init__(self, vault: Vault, writer: PackWriter, known: KnownChunks, tell: Tell) -> None:
         self.told = SaveTold()
         self._vault, self._writer, self._known, self._tell = vault, writer, known, tell
         self._chunks = array("Q")

@@ -20,21 +20,27 @@ class Source(NamedTuple):
     entry: Entry
 
 
-def sources(paths: Sequence[Path], skipped: Counter[str]) -> Iterator[Source]:
-    """Yield what is below paths, each under its last name, parents before what is in them.
-
-    What is neither file, folder nor link, or goes meanwhile, is counted in `skipped`. Raises
-    ParameterError where two paths have one name, TraceError where one cannot be read.
-    """
+def check_paths(paths: Sequence[Path]) -> list[str]:
+    """Return the last names of paths that shall be saved. Raises ParameterError where two have one
+    name, TraceError where one is not there."""
     names = [path.absolute().name for path in paths]
     for name, path in zip(names, paths, strict=True):
         if not name:
             raise ParameterError("paths", str(path), "a file or folder with a name")
         if names.count(name) > 1:
             raise ParameterError("paths", str(path), f"one path with the name {name}")
-    for name, path in zip(names, paths, strict=True):
         with of_system(path, "cannot be saved"):
             path.lstat()
+    return names
+
+
+def sources(paths: Sequence[Path], skipped: Counter[str]) -> Iterator[Source]:
+    """Yield what is below paths, each under its last name, parents before what is in them.
+
+    What is neither file, folder nor link, or goes meanwhile, is counted in `skipped`. Raises as
+    `check_paths` does, and TraceError where something cannot be read.
+    """
+    for name, path in zip(check_paths(paths), paths, strict=True):
         yield from _below(path, PurePosixPath(name), skipped)
 
 

@@ -56,9 +56,7 @@ def verify(
     return _looked(vault, manifest, lambda fetch: not deep or _is_sound(vault, fetch), tell)
 
 
-def repair(
-    vault: Vault, manifest: Manifest, *, tell: Tell = lambda told: None
-) -> VerifiedTold:
+def repair(vault: Vault, manifest: Manifest, *, tell: Tell = lambda told: None) -> VerifiedTold:
     """Make anew the pieces of a checkpoint that are damaged or lost, where enough others are left,
     and the copies of its manifest and directories. Pieces go where they belong; where that host
     does not take one, to another that has none of the pack."""
@@ -164,5 +162,3 @@ def packs_of(vault: Vault, manifests: Iterable[Manifest]) -> Iterator[tuple[Dire
     for manifest in manifests:
         for need in needed(vault, manifest):
             yield need.directory, need.number
-
-

@@ -1,0 +1,1 @@
+"""Use cases of the vault: checkpoints saved, brought back, looked after."""

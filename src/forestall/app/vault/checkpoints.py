@@ -1,0 +1,252 @@
+"""Checkpoints by the URLs of their storage hosts: what `forestall checkpoint` and `fs.vault` do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from forestall.model.errors import ParameterError, of_system
+from forestall.model.settings import Declared, Setting
+from forestall.vault import keys
+from forestall.vault.chunks import KIB, Cutting
+from forestall.vault.codes import Code
+from forestall.vault.collecting import CollectedTold, Retention, collect, forget, outdated
+from forestall.vault.hosts.places import host_at
+from forestall.vault.manifests import Manifest
+from forestall.vault.packs import Compression
+from forestall.vault.recovery import RecoveryTold, restore
+from forestall.vault.repository import Vault, VaultRules
+from forestall.vault.saving import SaveSettings, SaveTold, save
+from forestall.vault.seals import Key
+from forestall.vault.sources import check_paths
+from forestall.vault.upkeep import VerifiedTold, repair, verify
+
+Progress = Callable[[int, int], None]
+CODING: Final = "Redundancy"
+CUTTING: Final = "Chunks"
+
+
+@dataclass(frozen=True)
+class Coding(Declared):
+    """How a checkpoint is coded and cut, as commands ask for it."""
+
+    data: Annotated[
+        Annotated[int, Field(ge=1)], Setting("Pieces that are enough to recover", group=CODING)
+    ] = 3
+    parity: Annotated[
+        Annotated[int, Field(ge=0)], Setting("Pieces that may be lost", group=CODING)
+    ] = 2
+    label: Annotated[
+        str, Setting("Versions of one thing have one label; they share what did not change")
+    ] = ""
+    compression: Annotated[Compression, Setting("Of chunks", group=CUTTING)] = "zstd"
+    chunks: Annotated[
+        str,
+        Setting(
+            "How files are cut: content:KIB by what is in them, blocks:KIB for images of memory; "
+            "a vault has one way",
+            group=CUTTING,
+            unset="content:16",
+        ),
+    ] = ""
+    strict: Annotated[
+        bool, Setting("Fail unless every piece finds a host of its own", group=CODING)
+    ] = False
+
+    def rules(self, encrypted: bool) -> VaultRules:
+        """Return the rules of a vault that begins so. Raises ParameterError."""
+        return VaultRules(cutting_of(self.chunks) if self.chunks else Cutting(), encrypted)
+
+    def settings(self) -> SaveSettings:
+        """Return the settings of a save. Raises ParameterError."""
+        return SaveSettings(
+            self.label,
+            Code(self.data, self.parity),
+            self.compression,
+            self.strict,
+        )
+
+
+def cutting_of(text: str) -> Cutting:
+    """Return how to cut from text such as ``content:16``. Raises ParameterError."""
+    method, _, size = text.partition(":")
+    if method not in ("content", "blocks") or not size.isdecimal():
+        raise ParameterError("chunks", text, "content:KIB or blocks:KIB, such as content:16")
+    return Cutting(method, int(size) * KIB)  # type: ignore[arg-type]
+
+
+def open_vault(
+    stores: Sequence[str],
+    *,
+    key: Path | None = None,
+    begin: VaultRules | None = None,
+    agree: bool = False,
+) -> Vault:
+    """Open the vault on the storage hosts at these URLs, or `begin` one; where there is one, it
+    must `agree` with those rules, or may have others. Raises InputError."""
+    if not stores:
+        raise ParameterError("store", "", "the URL of a storage host, at least one")
+    return Vault.open(
+        [host_at(url) for url in stores], begin=begin, agree=agree,
+        key=None if key is None else Key.read(key),
+    )  # fmt: skip
+
+
+def save_paths(
+    stores: Sequence[str],
+    paths: Sequence[Path],
+    coding: Coding,
+    *,
+    key: Path | None = None,
+    progress: Callable[[SaveTold], None] = lambda told: None,
+) -> dict[str, Any]:
+    """Save paths; return what there is to say of the checkpoint."""
+    settings, begin = coding.settings(), coding.rules(key is not None)
+    check_paths(paths)
+    with open_vault(stores, key=key, begin=begin, agree=bool(coding.chunks)) as vault:
+        made = save(vault, paths, settings, tell=progress)
+        return told_of(made) | {
+            "survives": survives(len(stores), settings.code, int(made.figures["missing"])),
+            "skipped": {name.removeprefix("skipped "): int(count)
+                        for name, count in made.figures.items() if name.startswith("skipped ")},
+        }  # fmt: skip
+
+
+def survives(hosts: int, code: Code, missing: int = 0) -> int:
+    """Return how many hosts, any, may be lost, where pieces lie on them in turn."""
+    most = sorted((len(range(k, code.pieces, hosts)) for k in range(min(hosts, code.pieces))),
+                  reverse=True)  # fmt: skip
+    left, count = code.parity - missing, 0
+    for pieces in most:
+        left -= pieces
+        if left < 0:
+            break
+        count += 1
+    return count
+
+
+def restore_to(
+    stores: Sequence[str],
+    name: str,
+    to: Path,
+    *,
+    key: Path | None = None,
+    progress: Progress = lambda done, total: None,
+) -> dict[str, Any]:
+    """Make a checkpoint's files below a folder; return what there is to say."""
+
+    def tell(told: RecoveryTold) -> None:
+        last.append(told)
+        progress(told.made, told.size)
+
+    last: list[RecoveryTold] = []
+    with open_vault(stores, key=key) as vault:
+        made = restore(vault, name, to, tell=tell)
+    wrong = last[-1].wrong if last else []
+    return {"id": made.name, "to": str(to), "files": _files(made), "bytes": made.size,
+            "done_without": wrong}  # fmt: skip
+
+
+def listed(
+    stores: Sequence[str], *, key: Path | None = None, label: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the checkpoints, oldest first."""
+    with open_vault(stores, key=key) as vault:
+        return [told_of(one) for one in vault.manifests(label)]
+
+
+def looked_after(
+    stores: Sequence[str],
+    names: Sequence[str],
+    *,
+    mend: bool,
+    deep: bool = False,
+    key: Path | None = None,
+    progress: Callable[[VerifiedTold], None] = lambda told: None,
+) -> list[dict[str, Any]]:
+    """Verify or repair checkpoints, or all of them where none is named."""
+    with open_vault(stores, key=key) as vault:
+        told = []
+        for name in names or vault.names():
+            manifest = vault.manifest(name)
+            found = (
+                repair(vault, manifest, tell=progress)
+                if mend
+                else verify(vault, manifest, deep=deep, tell=progress)
+            )
+            told.append({**asdict(found), "recoverable": found.recoverable})
+        return told
+
+
+def collected(
+    stores: Sequence[str],
+    *,
+    forgotten: Sequence[str] = (),
+    keep: Retention | None = None,
+    wait: float = 0.0,
+    key: Path | None = None,
+    progress: Callable[[CollectedTold], None] = lambda told: None,
+) -> dict[str, Any]:
+    """Forget checkpoints, those that are named and those that a rule lets go, and remove what
+    nothing needs any more."""
+    with open_vault(stores, key=key) as vault:
+        named = [vault.manifest(name).name for name in forgotten]
+        if keep is not None:
+            named += [one.name for one in outdated(vault.manifests(), keep, vault.clock())]
+        for name in named:
+            forget(vault, name)
+        return {**asdict(collect(vault, wait=wait, tell=progress)), "forgotten": named}
+
+
+def state_of(stores: Sequence[str], *, key: Path | None = None) -> dict[str, Any]:
+    """Return how a vault is: its rules, its hosts and what lies on each, and its checkpoints."""
+    with open_vault(stores, key=key) as vault:
+        rules, hosts = vault.rules, []
+        for number, name in enumerate(vault.pool.names):
+            sizes: dict[str, Any] = {"host": name, "objects": 0, "bytes": 0}
+            hosts.append({**sizes, "said": vault.pool.seen[number].said})
+        for prefix in (keys.PACKS, keys.DIRECTORIES, keys.MANIFESTS):
+            there, wrong = vault.pool.keys(prefix)
+            for on in there.values():
+                for number, size in on.items():
+                    hosts[number]["objects"] += 1
+                    hosts[number]["bytes"] += size
+            for number, error in wrong.items():
+                hosts[number]["said"] = str(error)
+        checkpoints = vault.manifests()
+        cut = rules.cutting
+        return {
+            "checkpoints": len(checkpoints),
+            "bytes": sum(one.size for one in checkpoints),
+            "stored": sum(one["bytes"] for one in hosts),
+            "chunks": f"{cut.method}:{cut.size // KIB}",
+            "encrypted": rules.encrypted,
+            "hosts": hosts,
+        }
+
+
+def new_key(path: Path) -> None:
+    """Write a new key into a file that only its owner can read. Raises TraceError where there is
+    one already."""
+    with of_system(path, "cannot be written"):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(Key.new().text)
+
+
+def told_of(made: Manifest) -> dict[str, Any]:
+    """Return what there is to say of a checkpoint."""
+    figures = {name: int(made.figures.get(name, 0)) for name in ("new", "stored", "missing")}
+    return {
+        "id": made.name, "at": made.at, "label": made.label, "files": _files(made),
+        "bytes": made.size, **figures, "data": made.code.data, "parity": made.code.parity,
+    }  # fmt: skip
+
+
+def _files(made: Manifest) -> int:
+    return sum(one.kind == "file" for one in made.entries)

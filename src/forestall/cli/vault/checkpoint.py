@@ -1,0 +1,295 @@
+"""`forestall checkpoint`: files saved on storage hosts so that some of these may be lost."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from forestall._lazy import lazily
+from forestall.cli.registry import command, group_of
+from forestall.cli.runs.options import Json, Quiet
+from forestall.cli.screen import ProgressBar, RateLine, say, say_json, show
+from forestall.model.errors import ParameterError
+from forestall.model.settings import Setting
+from forestall.model.units import parse_duration
+from forestall.show.quantities import told_bytes
+
+with lazily():
+    from forestall.app.vault import checkpoints
+    from forestall.vault import collecting
+
+if TYPE_CHECKING:
+    from forestall.vault.saving import SaveTold
+    from forestall.vault.upkeep import VerifiedTold
+
+FAILED = 1
+LOST = 3
+
+Stores: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="A storage host, once for each: a folder, file://, s3://, gs://, az://. The pieces of "
+        "a checkpoint go to them in turn.",
+        show_default=False,
+    ),
+]
+KeyFile: TypeAlias = Annotated[
+    Path | None,
+    Setting("The file with the key of an encrypted vault; a new vault begins encrypted with it",
+            option="key", shown="FILE"),
+]  # fmt: skip
+Ids: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ID]...", help="Checkpoints (default: all).", show_default=False),
+]
+
+app = group_of(
+    "Save files on storage hosts so that some of these may be lost, and bring them back.",
+    "forestall checkpoint save work --store /a --store /b --store /c --data 2 --parity 1",
+    "forestall checkpoint list --store /a --store /b --store /c",
+    "forestall checkpoint restore latest --store /a --store /b --store /c --to again",
+)
+
+
+@command(
+    app,
+    "save",
+    "forestall checkpoint save state --store /a --store /b --store /c --data 2 --parity 1",
+    "forestall checkpoint save state --store s3://one/job --store s3://two/job --data 1 --parity 1",
+)
+def save(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],
+    store: Stores,
+    *,
+    coding: checkpoints.Coding,
+    key: KeyFile = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Save files and folders as a checkpoint, of which any --data pieces are enough.
+
+    What an earlier checkpoint with the same label has is not stored again. The checkpoint is there
+    when all of it is stored; until then the ones before it are untouched.
+    """
+    with RateLine("saving", quiet=quiet or as_json) as line:
+
+        def tell(told: SaveTold) -> None:
+            line(told.read, f"new {told_bytes(told.new)}, stored {told_bytes(told.stored)}")
+
+        made = checkpoints.save_paths(store, paths, coding, key=key, progress=tell)
+    if as_json:
+        say_json(made)
+    elif not quiet:
+        lost = "no host" if not made["survives"] else (
+            f"any {made['survives']} of {len(store)} hosts" if made["survives"] > 1
+            else f"any one of {len(store)} hosts")  # fmt: skip
+        say(f"Checkpoint {made['id']}: it survives the loss of {lost}.")
+        say(f"{made['files']:,} files, {told_bytes(made['bytes'])}; new {told_bytes(made['new'])}, "
+            f"stored {told_bytes(made['stored'])} with parity.")  # fmt: skip
+    for why, count in made["skipped"].items():
+        say(f"Left out: {count:,} {why}.", error=True)
+    if made["missing"]:
+        say(f"{made['missing']} of {made['data'] + made['parity']} pieces found no host: "
+            "repair it when all hosts are back.", error=True)  # fmt: skip
+
+
+@command(
+    app,
+    "restore",
+    "forestall checkpoint restore latest --store /a --store /b --to again",
+    "forestall checkpoint restore 20261123T0930 --store /a --store /b --to again --json",
+)
+def restore(
+    name: Annotated[
+        str, typer.Argument(metavar="ID", help="The checkpoint, a beginning of its id, or latest.")
+    ],
+    store: Stores,
+    to: Annotated[Path, Setting("A folder that is empty or not there yet", shown="DIR")],
+    key: KeyFile = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Make a checkpoint's files anew; they are all there and checked, or none is.
+
+    Exit code 3: too few pieces are left.
+    """
+    with ProgressBar("recovering, bytes", quiet=quiet or as_json) as bar:
+        made = checkpoints.restore_to(store, name, to, key=key, progress=bar)
+    if as_json:
+        say_json(made)
+    elif not quiet:
+        say(f"{made['files']:,} files, {told_bytes(made['bytes'])}, are in {to}.")
+        if made["done_without"]:
+            say(f"{len(made['done_without'])} pieces were lost or damaged and done without, such "
+                f"as: {made['done_without'][0]}")  # fmt: skip
+
+
+@command(app, "list", "forestall checkpoint list --store /a --store /b --json")
+def list_(
+    store: Stores,
+    label: Annotated[str | None, Setting("Only those with this label")] = None,
+    key: KeyFile = None,
+    as_json: Json = False,
+) -> None:
+    """List the checkpoints, oldest first."""
+    found = checkpoints.listed(store, key=key, label=label)
+    if as_json:
+        say_json({"checkpoints": found})
+        return
+    rows = [
+        (one["id"], _moment(one["at"]), one["label"], f"{one['files']:,}",
+         told_bytes(one["bytes"]), told_bytes(one["stored"]), f"{one['data']} + {one['parity']}")
+        for one in found
+    ]  # fmt: skip
+    heads = ("Id", "Complete at", "Label", "Files", "Size", "Stored for it", "Code")
+    show(rows, heads, right=(3, 4, 5))
+
+
+@command(app, "verify", "forestall checkpoint verify --store /a --store /b --deep")
+def verify(
+    store: Stores,
+    names: Ids = None,
+    deep: Annotated[bool, Setting("Look into the pieces, too: is it what was saved?")] = False,
+    key: KeyFile = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Fetch all pieces of checkpoints and say which are whole.
+
+    Exit code 1: something is wrong and can be repaired; 3: a checkpoint cannot be recovered.
+    """
+    return _looked_after(store, names, False, deep, key, quiet, as_json)
+
+
+@command(app, "repair", "forestall checkpoint repair --store /a --store /b --store /c")
+def repair(
+    store: Stores,
+    names: Ids = None,
+    key: KeyFile = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Make pieces anew that were damaged or lost, from those that are left.
+
+    Exit code 3: of a checkpoint too few are left.
+    """
+    return _looked_after(store, names, True, False, key, quiet, as_json)
+
+
+def _looked_after(
+    store: list[str],
+    names: list[str] | None,
+    mend: bool,
+    deep: bool,
+    key: Path | None,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    with RateLine("repairing" if mend else "verifying", quiet=quiet or as_json) as line:
+
+        def tell(told: VerifiedTold) -> None:
+            line(0, f"{told.name}: {told.whole:,} of {told.pieces:,} pieces whole")
+
+        found = checkpoints.looked_after(
+            store, names or (), mend=mend, deep=deep, key=key, progress=tell
+        )
+    if as_json:
+        say_json({"checkpoints": found})
+    elif not quiet:
+        _show_looks(found)
+    if not all(one["recoverable"] for one in found):
+        return LOST
+    return FAILED if any(one["wrong"] for one in found) and not mend else 0
+
+
+def _show_looks(found: list[dict[str, Any]]) -> None:
+    rows = [
+        (one["name"], f"{one['packs']:,}", f"{one['whole']:,} of {one['pieces']:,}",
+         "too few are left" if not one["recoverable"] else "all" if one["spare"] is None
+         else f"any {one['spare']} more may go", f"{one['mended']:,}")
+        for one in found
+    ]  # fmt: skip
+    show(rows, ("Checkpoint", "Packs", "Pieces whole", "Left", "Made anew"), right=(1, 4))
+    for one in found:
+        for text in one["wrong"][:3]:
+            say(f"{one['name']}: {text}")
+        if len(one["wrong"]) > 3:
+            say(f"{one['name']}: and {len(one['wrong']) - 3:,} more (--json has all).")
+
+
+@command(
+    app,
+    "gc",
+    "forestall checkpoint gc --store /a --store /b --keep-last 3 --keep-within 7d",
+    "forestall checkpoint gc --store /a --store /b --forget 20261101T1200",
+)
+def gc(
+    store: Stores,
+    forget: Annotated[
+        list[str] | None,
+        typer.Option("--forget", metavar="ID", help="A checkpoint that goes; several times."),
+    ] = None,
+    keep_last: Annotated[int | None, Setting("Of each label only so many stay")] = None,
+    keep_within: Annotated[
+        str | None, Setting("And all that are younger than this", shown="DURATION")
+    ] = None,
+    wait: Annotated[str, Setting("How long to wait for saves under way", shown="DURATION")] = "0",
+    key: KeyFile = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Remove what no checkpoint needs; first let checkpoints go, where that is asked for.
+
+    Nothing is removed that a checkpoint or a save under way may need.
+    """
+    keep = None
+    if keep_last is not None:
+        if keep_last < 1:
+            raise ParameterError("keep_last", keep_last, "at least 1")
+        within = 0 if keep_within is None else parse_duration(keep_within, "keep_within")
+        keep = collecting.Retention(keep_last, float(within))
+    elif keep_within is not None:
+        raise ParameterError("keep_within", keep_within, "{keep_last} beside it")
+    seconds = float(parse_duration(wait, "wait"))
+    told = checkpoints.collected(store, forgotten=forget or (), keep=keep, wait=seconds, key=key)
+    if as_json:
+        say_json(told)
+    elif not quiet:
+        for name in told["forgotten"]:
+            say(f"Forgotten: {name}")
+        say(f"Removed {told['objects']:,} objects, {told_bytes(told['removed'])}.")
+    for text in told["said"]:
+        say(text, error=True)
+
+
+@command(app, "stat", "forestall checkpoint stat --store /a --store /b")
+def stat(store: Stores, key: KeyFile = None, as_json: Json = False) -> None:
+    """Say how much is in a vault and how it lies on its hosts."""
+    told = checkpoints.state_of(store, key=key)
+    if as_json:
+        say_json(told)
+        return
+    say(f"{told['checkpoints']:,} checkpoints of {told_bytes(told['bytes'])} in all take "
+        f"{told_bytes(told['stored'])}; chunks {told['chunks']} KiB, "
+        f"{'encrypted' if told['encrypted'] else 'not encrypted'}.")  # fmt: skip
+    rows = [(one["host"], f"{one['objects']:,}", told_bytes(one["bytes"]), one["said"] or "answers")
+            for one in told["hosts"]]  # fmt: skip
+    show(rows, ("Host", "Objects", "Size", ""), right=(1, 2))
+
+
+@command(app, "key", "forestall checkpoint key vault.key")
+def key(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file that is not there.")],
+) -> None:
+    """Make a key for an encrypted vault; without it nothing there can be read: keep it safe."""
+    checkpoints.new_key(path)
+    say(f"Written: {path}. Whoever loses it loses all that is encrypted with it.", error=True)
+
+
+def _moment(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
