@@ -15,19 +15,21 @@ from forestall.live.guard.settings import GuardSettings
 from forestall.live.guard.sight import ClusterSight
 from forestall.live.ledger.rows import OfferRow, OutcomeRow, PromiseRow
 from forestall.live.ledger.store import LiveLedger
+from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.keeping import Keeping
 from forestall.live.slurm.mind import Mind
 from forestall.live.slurm.outcomes import Followed, judged
 from forestall.live.slurm.outlook import NodeForecast, NodeForecasts
+from forestall.live.slurm.quoting import Quoted, Quoting
 from forestall.live.slurm.sight import carriers, sight_of
+from forestall.live.slurm.site_book import SiteBook
 from forestall.model.cluster.actions import Submit
 from forestall.model.cluster.cluster import LiveCluster
 from forestall.model.cluster.faults import LookError, WriteError, WriteFault
 from forestall.model.cluster.marks import RESERVATION, reservation_name
 from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
 from forestall.model.errors import InputError
-from forestall.model.live.canonical import digest
 from forestall.model.live.intents import Action, IntentState, Role
 
 CONSENTS: Final = ("exclude", "requeue", "signal", "start")
@@ -47,21 +49,13 @@ class ControllerSettings:
     wanted : the least probability that jobs of which nobody asked are placed for
     offer_life : s for which an offer holds; a deadline leaves that time for taking it
     at_once : s; a start that is nearer needs no reservation
+    learned : ended jobs from which on the book of the site is asked
     """
 
     wanted: float = 0.5
     offer_life: int = 300
     at_once: int = 120
-
-
-@dataclass(frozen=True)
-class WantedNodes:
-    """What somebody asks for: nodes, and for how long (s); where `by` is given, done by then."""
-
-    nodes: int
-    time: int
-    asked_by: str
-    by: int | None = None
+    learned: int = 30
 
 
 @dataclass(frozen=True)
@@ -111,6 +105,8 @@ class Controller:
     actors : who carries intents out, by role
     forecasts : who foresees failures
     clock : the time, s since 1970
+    site : the book of what became of the site's jobs, as it was kept; by default an empty one. Each
+        look adds to it; who keeps it reads `site.book`
     """
 
     def __init__(
@@ -122,12 +118,15 @@ class Controller:
         forecasts: NodeForecasts,
         clock: Callable[[], int],
         settings: ControllerSettings | None = None,
+        *,
+        site: SiteBook | None = None,
     ) -> None:
         self.settings = settings or ControllerSettings()
+        self.site = site or SiteBook()
         self.executor = Executor(ledger, actors, guard, clock)
         self._cluster, self._ledger, self._guard = cluster, ledger, guard
         self._forecasts, self._clock = forecasts, clock
-        self._books = LedgerBooks(ledger)
+        self._books: LedgerBooks | None = LedgerBooks(ledger)
         self._before = self._books.resumed()
         self._mind: Mind | None = None
         self._known: _Known | None = None
@@ -142,34 +141,45 @@ class Controller:
     def cycle(self) -> CycleTold:
         """Do one cycle. A look that fails changes nothing, and is booked.
 
-        Raises LedgerError where the books cannot be written: then nothing more is done, and the
-        next cycle begins anew from the ledger and a look.
+        Raises LedgerError where the books cannot be written or read: then nothing more is done, and
+        the next cycle begins anew from the ledger and a look, which asks accounting from where the
+        last one that was booked did.
         """
         now = self._clock()
         try:
-            seen = self._cluster.look(self._before)
-        except LookError as error:
-            self._books.failed_look(error, now)
-            return CycleTold(str(error))
-        self._before = seen
-        try:
-            return self._with(seen, self._clock())
+            books = self._opened()
+            try:
+                seen = self._cluster.look(self._before)
+            except LookError as error:
+                books.failed_look(error, now)
+                return CycleTold(str(error))
+            told = self._with(seen, books, self._clock())
         except BaseException:
-            self._mind = None  # the engine may know what the ledger does not
-            self._books = LedgerBooks(self._ledger)
+            self._close()
             raise
+        self._before = seen
+        return told
 
-    def _with(self, seen: ClusterSnapshot, now: int) -> CycleTold:
-        books = self._books
+    def _opened(self) -> LedgerBooks:
+        """Return the books, read anew after an error: a call that failed may have been written."""
+        if self._books is None:
+            self._books = LedgerBooks(self._ledger)
+        return self._books
+
+    def _close(self) -> None:
+        """Forget books and engine: the ledger may know more than they do, or less."""
+        self._mind = self._books = None
+
+    def _with(self, seen: ClusterSnapshot, books: LedgerBooks, now: int) -> CycleTold:
         promises = {one.id: one for one in self._ledger.open_promises()}
         named = [name.removeprefix(RESERVATION) for name in seen.reservations
                  if name.startswith(RESERVATION)]  # fmt: skip
         owners = books.owners(promises.values(), named)
-        mind = self._minding(seen, now)
+        mind = self._minding(seen, books, now)
         ours = [reservation_name(name) for name in named if name in owners]
         taken = mind.tell(seen, now, ours, self._forecasts.foreseen(seen, now))
         known = _Known(seen, sight_of(seen, owners), carriers(seen, owners))
-        outcomes = self._judge(promises, known, now)
+        outcomes = _judge(promises, known, books, now)
         for one in outcomes:
             del promises[one.promise]
         keeping = Keeping(
@@ -181,62 +191,39 @@ class Controller:
             mattered.update(why)
         books.numbers = {name: number for name, number in books.numbers.items() if name in promises}
         books.cycle_done(seen, taken, mattered, outcomes, now)
+        self.site.learn(seen)
         self._known = known
         self.executor.propose(intent for intent, _ in wanted)
         return CycleTold("", tuple(self.executor.step(known.sight)), tuple(outcomes))
 
-    def _minding(self, seen: ClusterSnapshot, now: int) -> Mind:
+    def _minding(self, seen: ClusterSnapshot, books: LedgerBooks, now: int) -> Mind:
         """Return the engine, a new one where there is none or the cluster has grown."""
         if self._mind is None or not self._mind.knows(seen):
             mind = Mind(seen, now, self.settings.wanted)
-            self._books.begin(mind, asdict(self.settings), now)
+            books.begin(mind, asdict(self.settings), now)
             self._mind = mind
         return self._mind
 
-    def _judge(
-        self, promises: Mapping[str, PromiseRow], known: _Known, now: int
-    ) -> list[OutcomeRow]:
-        """Return what became of promises, and remember the numbers of the others' jobs."""
-        found = []
-        for name, promise in promises.items():
-            job = known.carried.get(name)
-            start = self._books.start_of(promise)
-            number = self._books.numbers.get(name, 0)
-            one = judged(Followed(promise, start, job, number), known.seen, now)
-            if one is not None:
-                found.append(one)
-            elif job is not None:
-                self._books.numbers[name] = job.id
-        return found
-
     # ------------------------------------------------------------------- quotes and promises
 
-    def quote(self, asked: WantedNodes) -> list[OfferRow]:
-        """Return offers, each later than the one before and more probable, and book them. Empty
-        where no start is known. A job of an offer that is taken at the end of its life, and starts
-        then, is done by its deadline still. Raises InputError where what is known is too old."""
-        now = self._clock()
+    def quote(self, job: WantedJob, *, by: int | None = None, least: float = 0.9) -> Quoted:
+        """Return offers for a job, and book them (`forestall.live.quotes.offers`); with `by`, s
+        since 1970, the best one that ends by then, and the nearest deadlines with `least` at least.
+
+        A job of an offer that is taken at the end of its life, and starts then, is done by its
+        deadline still. Raises InputError where what is known is too old, ParameterError for a
+        question that cannot be.
+        """
+        now, books = self._clock(), self._opened()
         mind, _ = self._fresh(now)
-        question = {"nodes": asked.nodes, "time": asked.time, "by": asked.by}
-        expires = now + self.settings.offer_life
-        offered = [
-            (one, one.deadline + max(expires - one.start, 0))
-            for one in mind.offers(asked.nodes, asked.time, now, asked.by)
-        ]
-        count = self._ledger.count(OfferRow)
-        rows = [
-            OfferRow(
-                id=digest([count + k, now, asked.asked_by, question]),
-                at=now, expires=expires, asked_by=asked.asked_by,
-                question=question, size=asked.nodes, length=asked.time, start=one.start,
-                deadline=deadline, before=one.probability, probability=one.probability,
-                reasons=list(one.reasons), record=self._books.record(one.probability),
-            )
-            for k, (one, deadline) in enumerate(offered)
-            if asked.by is None or deadline <= asked.by
-        ]  # fmt: skip
-        self._ledger.add(*rows)
-        return rows
+        told = self._quoting(mind, books).quoted(job, now, by, least, books.offers)
+        books.offered(told.rows)
+        return told
+
+    def _quoting(self, mind: Mind, books: LedgerBooks) -> Quoting:
+        keeper, settings = self._guard.keeper, self.settings
+        holds = keeper.switch == "on" and Action.RESERVE not in keeper.approve
+        return Quoting(mind, self.site, books.record, holds, settings.learned, settings.offer_life)
 
     def accept(self, name: str, owner: str, job: JobScript) -> tuple[PromiseRow, int]:
         """Make an offer a promise, and submit its job; return the promise and the job's number.
@@ -264,13 +251,17 @@ class Controller:
     def _note(self, offer: OfferRow, job: JobScript, number: int, now: int) -> None:
         """Tell the engine of a job that was submitted, so that nobody else is promised its nodes
         before it is seen."""
-        if self._mind is None:
+        mind = self._mind
+        if mind is None:
             return
-        mind, self._mind = self._mind, None  # begun anew where this cannot be booked
         taken = mind.submitted(number, offer.asked_by, job.name, offer.size, offer.length, now)
-        if taken is not None:
-            self._books.told(taken, now)
-        self._mind = mind
+        if taken is None:
+            return
+        try:
+            self._opened().told(taken, now)
+        except BaseException:
+            self._close()
+            raise
 
     def _fresh(self, now: int) -> tuple[Mind, _Known]:
         """Return what is known; InputError where it is too old to promise anything."""
@@ -287,8 +278,8 @@ class Controller:
         mind, known = self._fresh(now)
         if now >= offer.expires:
             raise InputError(f"offer {offer.id} expired {now - offer.expires} s ago; ask again")
-        still = mind.offers(offer.size, offer.length, now, offer.deadline)
-        if not any(one.probability >= offer.probability - 1e-9 for one in still):
+        books = self._opened()
+        if not self._quoting(mind, books).holds_still(offer, now):
             raise InputError(f"offer {offer.id} does not hold any more; ask again")
         held = int(self._guard.keeper.switch != "off")
         promise = PromiseRow(
@@ -296,7 +287,8 @@ class Controller:
             sorted(job.consents),
         )  # fmt: skip
         self._ledger.add(promise)
-        if self._guard.keeper.switch == "on" and offer.start > now + self.settings.at_once:
+        on = self._guard.keeper.switch == "on"
+        if on and offer.held and offer.start > now + self.settings.at_once:
             self._reserve(promise, offer, job, known, mind)
         return promise
 
@@ -304,8 +296,7 @@ class Controller:
         self, promise: PromiseRow, offer: OfferRow, job: JobScript, known: _Known, mind: Mind
     ) -> None:
         """Have the start of a promise held; where that cannot be, the job waits like others."""
-        now = self._clock()
-        books = self._books
+        now, books = self._clock(), self._opened()
         keeping = Keeping(known.seen, known.sight, mind, {}, {}, books.saved, books.cycle, now)
         numbers = {
             "start": float(offer.start + GRACE), "time": float(offer.deadline - offer.start)
@@ -353,3 +344,19 @@ class Controller:
             if name not in risky and node.in_service and job.partition in ("", *node.partitions)
         ]
         return tuple(sorted(risky)) if len(left) >= offer.size else ()
+
+
+def _judge(
+    promises: Mapping[str, PromiseRow], known: _Known, books: LedgerBooks, now: int
+) -> list[OutcomeRow]:
+    """Return what became of promises, and remember the numbers of the others' jobs."""
+    found = []
+    for name, promise in promises.items():
+        job = known.carried.get(name)
+        number = books.numbers.get(name, 0)
+        one = judged(Followed(promise, books.start_of(promise), job, number), known.seen, now)
+        if one is not None:
+            found.append(one)
+        elif job is not None:
+            books.numbers[name] = job.id
+    return found

@@ -75,7 +75,7 @@ class Mind:
         ours : names of reservations that hold promises
         foreseen : failures of nodes, as a predictor says
         """
-        now = max(now, self.engine.now)
+        now = self.moment(now)
         late = self._late(now)
         found = reconcile(self.beliefs, seen, now, ours)
         for one in found.arrivals:
@@ -111,7 +111,7 @@ class Mind:
         knows the job."""
         if job in self.beliefs.jobs:
             return None
-        now = max(now, self.engine.now)
+        now = self.moment(now)
         position = self.engine.add_job(size, length, CHECKED, now)
         told = ToldJob(position, user, name, size, 0, (), -1)
         jobs = {**self.beliefs.jobs, job: told}
@@ -120,11 +120,15 @@ class Mind:
         decisions = self.engine.handle(events, now)
         return Taken(now, (Arrival(job, size, length, now),), events, tuple(decisions), ())
 
+    def moment(self, now: int) -> int:
+        """Return the time at which it can be asked: clocks may go back, and it does not."""
+        return max(now, self.engine.now)
+
     def offers(self, size: int, length: int, now: int, by: int | None = None) -> list[Quote]:
         """Return what a job submitted now could choose from; none where it is too large."""
         if size > len(self.number):
             return []
-        return self.engine.offers(size, length, CHECKED, max(now, self.engine.now), by=by)
+        return self.engine.offers(size, length, CHECKED, self.moment(now), by=by)
 
     def plan_of(self, job: int) -> PlannedRun | None:
         """Return where and when a job runs or will, None where the engine does not know it or has
