@@ -111,11 +111,6 @@ class LedgerBooks:
                     SettledPromise(promise.probability, offer.before, bool(offer.held), one.outcome)
                 )
 
-    def offered(self, offers: Sequence[OfferRow]) -> None:
-        """Write offers. Their number counts also where that fails: none is given twice."""
-        self.offers += len(offers)
-        self.ledger.add(*offers)
-
     def told(self, taken: Taken, now: int) -> None:
         """Write what the engine was told between two looks, as a cycle of its own."""
         told, answered = plain(taken)

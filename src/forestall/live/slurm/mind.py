@@ -62,22 +62,32 @@ class Mind:
         self.engine = Engine(len(self.number), rules, nothing, now - 1)
         self.engine.now = now - 1
         self.outlook: dict[str, NodeForecast] = {}
+        self._noted: dict[int, int] = {}
+        """When jobs were submitted of which looks that began before say nothing."""
 
     def knows(self, seen: ClusterView) -> bool:
         """Whether it knows all nodes that are seen."""
         return seen.nodes.keys() <= self.number.keys()
 
     def tell(
-        self, seen: ClusterView, now: int, ours: Iterable[str], foreseen: Mapping[str, NodeForecast]
+        self,
+        seen: ClusterView,
+        now: int,
+        ours: Iterable[str],
+        foreseen: Mapping[str, NodeForecast],
+        began: int,
     ) -> Taken:
         """Tell the engine what is new.
 
+        began : when the look began; it says nothing of jobs that were submitted since
         ours : names of reservations that hold promises
         foreseen : failures of nodes, as a predictor says
         """
         now = self.moment(now)
         late = self._late(now)
-        found = reconcile(self.beliefs, seen, now, ours)
+        self._noted = {job: at for job, at in self._noted.items()
+                       if at >= began and job not in seen.jobs}  # fmt: skip
+        found = reconcile(self.beliefs, seen, now, ours, self._noted)
         for one in found.arrivals:
             self.engine.add_job(one.size, one.estimate, CHECKED, one.submit)
         certain = {
@@ -111,6 +121,7 @@ class Mind:
         knows the job."""
         if job in self.beliefs.jobs:
             return None
+        self._noted[job] = now
         now = self.moment(now)
         position = self.engine.add_job(size, length, CHECKED, now)
         told = ToldJob(position, user, name, size, 0, (), -1)
