@@ -1,1 +1,2 @@
-"""What a live controller shows over HTTP: pages and REST routes. Parsing and rendering, no logic."""
+"""What people reach with a browser or a script: the API, the page, metrics. It parses and renders;
+what it tells and takes are the nouns of `forestall.model.live.desk`."""
