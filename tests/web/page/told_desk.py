@@ -27,7 +27,7 @@ from forestall.model.live.desk import (
 NOW = 1_795_000_000
 HOUR = 3600
 PEOPLE = ("alice", "bob", "carol")
-HOSTILE = "<img src=x onerror=\"window.hurt=1\"><script>window.hurt=1</script>\u202e{{ 7*7 }}`${window.hurt=1}`"
+HOSTILE = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>\u202e{{ 7*7 }}`${window.hurt=1}`'
 
 
 class ToldDesk:
@@ -139,7 +139,11 @@ class ToldDesk:
             )
             for k, chance in enumerate((0.81, 0.9, 0.957, 0.994))
         )  # fmt: skip
-        by = None if question.by is None else next((o for o in reversed(offers) if o.deadline <= question.by), None)
+        by = (
+            None
+            if question.by is None
+            else next((o for o in reversed(offers) if o.deadline <= question.by), None)
+        )
         return QuoteTold(self.now, offers, by)
 
     def accept(self, viewer: Viewer, offer: str, order: JobOrder) -> PromiseTold:
@@ -150,9 +154,7 @@ class ToldDesk:
         self._promises.insert(0, made)
         return made
 
-    def promises(
-        self, viewer: Viewer, *, ended: bool = True, most: int = 500
-    ) -> list[PromiseTold]:
+    def promises(self, viewer: Viewer, *, ended: bool = True, most: int = 500) -> list[PromiseTold]:
         return [
             one for one in self._promises
             if (viewer.operates or one.owner == viewer.name) and (ended or one.outcome == "open")

@@ -58,7 +58,10 @@ def kind_of(node: NodeTold) -> int:
 def of_nodes(nodes: Sequence[NodeTold]) -> dict[str, Any]:
     """Return nodes as columns; reliabilities in hundredths of a percent, -1 where nobody predicts.
     Of columns with few entries only these stand there, by the node's number."""
-    states, partitions = sorted({one.state for one in nodes}), sorted({one.partitions for one in nodes})
+    states, partitions = (
+        sorted({one.state for one in nodes}),
+        sorted({one.partitions for one in nodes}),
+    )
     by = sorted({one.by for one in nodes})
     return {
         "names": [one.name for one in nodes],

@@ -11,6 +11,7 @@ from nicegui import ui
 
 from forestall.model.live.desk import Desk, Viewer
 from forestall.web.page.feed import Feed
+from forestall.web.page.guard import Guard
 from forestall.web.page.live_page import VIEWS, LivePage
 from forestall.web.page.login import login_page
 from forestall.web.page.sessions import COOKIE, Sessions, ViewerOfToken
@@ -23,12 +24,6 @@ ICON: Final = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3.5"'
     ' fill="#0072b2"/><path d="M4 8.4 7 11.4 12.2 4.8" fill="none" stroke="#fff" stroke-width="2"/></svg>'
 )
-POLICY: Final = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline';"
-    " img-src 'self' data:; font-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'self';"
-    " form-action 'self'; frame-ancestors 'none'"
-)
-"""Nothing is fetched from, or sent to, another host. Vue compiles its templates in the browser."""
 
 
 def mount_page(
@@ -47,7 +42,7 @@ def mount_page(
     _add_session_routes(app, sessions)
     _add_documents(app, sessions, feed)
     _add_views(sessions, feed, every)
-    app.middleware("http")(_guarded)
+    app.add_middleware(Guard)
     ui.run_with(
         app, title="forestall", favicon=ICON, dark=None, language="en-US", tailwind=False,
         binding_refresh_interval=None, reconnect_timeout=30.0, show_welcome_message=False,
@@ -61,7 +56,9 @@ def _add_session_routes(app: FastAPI, sessions: Sessions) -> None:
 
     @app.post("/login", include_in_schema=False)
     async def log_in(request: Request, token: str = Form("")) -> Response:
-        home = RedirectResponse(request.url_for("ask_for_token").path.removesuffix("login") or "/", 303)
+        home = RedirectResponse(
+            request.url_for("ask_for_token").path.removesuffix("login") or "/", 303
+        )
         if await asyncio.to_thread(sessions.begin, request, home, token.strip()):
             return home
         await asyncio.sleep(PAUSE)
@@ -118,12 +115,3 @@ def _add_views(sessions: Sessions, feed: Feed, every: float) -> None:
 
     for name in VIEWS:
         viewing(name)
-
-
-async def _guarded(request: Request, call_next):  # type: ignore[no-untyped-def]
-    """Let no page of another site frame this one or read from it."""
-    response = await call_next(request)
-    response.headers.setdefault("Content-Security-Policy", POLICY)
-    response.headers.setdefault("X-Content-Type-Options", "nosniff")
-    response.headers.setdefault("Referrer-Policy", "same-origin")
-    return response

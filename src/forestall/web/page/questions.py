@@ -12,9 +12,9 @@ from forestall.model.errors import InputError, ParameterError
 from forestall.model.live.desk import JobOrder, QuoteQuestion
 from forestall.model.units import parse_duration
 
-LONGEST: Final = 1_000_000
+LONGEST: Final = 400_000
 """Characters of a script at most."""
-_WORDS: Final = {"name": 200, "partition": 200, "words": 2000, "output": 1000}
+_WORDS: Final = {"name": 200, "partition": 200, "words": 1000, "output": 1000}
 
 
 def question_of(typed: Mapping[str, Any]) -> QuoteQuestion:

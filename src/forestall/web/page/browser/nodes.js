@@ -14,6 +14,12 @@ const UNKNOWN = RISKS.length;
 // By the share as it is shown, with one digit after the point.
 const riskOf = (value) => (value < 0 ? UNKNOWN : RISKS.findIndex(([least]) => Math.round(value / 10) * 10 >= least));
 
+// Ink that is read well on a colour.
+function inkOn(colour) {
+  const [r, g, b] = colour.match(/[\d.]+/g).map((one) => (Number(one) / 255) ** 2.2);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#15191d" : "#f2f5f7";
+}
+
 export const NodeMap = {
   components: { Pager, Choice },
   props: { nodes: Object, now: Number, tall: Number },
@@ -99,10 +105,8 @@ export const NodeMap = {
     },
     colours() {
       const style = (name) => getComputedStyle([this.$refs[name]].flat()[0]).backgroundColor;
-      return {
-        risks: [0, 1, 2, 3, 4].map((k) => style(`r${k}`)), down: style("down"),
-        ink: getComputedStyle(this.$el).color, mark: getComputedStyle(this.$refs.down).color,
-      };
+      const risks = [0, 1, 2, 3, 4].map((k) => style(`r${k}`));
+      return { risks, inks: risks.map(inkOn), down: style("down"), ink: getComputedStyle(this.$el).color, mark: getComputedStyle(this.$refs.down).color, font: getComputedStyle(this.$el).fontFamily };
     },
     draw() {
       const canvas = this.$refs.canvas;
@@ -129,11 +133,11 @@ export const NodeMap = {
       pen.beginPath();
       pen.roundRect(x, y, w, h, down > 24 ? 6 : down > 12 ? 3 : 1);
       pen.fill();
-      if (kind === 2) this.hatch(pen, x, y, w, h, look);
+      if (kind === 2) this.hatch(pen, x, y, w, h, look.inks[this.risks[k]]);
       if (kind === 3 && down > 8) this.cross(pen, x, y, w, h, look);
       if (kind === 1 && down > 8) {
         const thick = down > 24 ? 5 : 2;
-        pen.fillStyle = look.ink;
+        pen.fillStyle = look.inks[this.risks[k]];
         pen.beginPath();
         pen.roundRect(x + w * 0.08, y + h - thick - h * 0.08, w * 0.84, thick, thick / 2);
         pen.fill();
@@ -141,10 +145,10 @@ export const NodeMap = {
       if (down >= 40) this.label(pen, k, x, y, w, h, look);
       pen.globalAlpha = 1;
     },
-    hatch(pen, x, y, w, h, look) {
+    hatch(pen, x, y, w, h, ink) {
       pen.save();
       pen.beginPath(); pen.rect(x, y, w, h); pen.clip();
-      pen.strokeStyle = look.ink; pen.lineWidth = h > 24 ? 1.5 : 1; pen.globalAlpha *= h > 36 ? 0.22 : 0.55;
+      pen.strokeStyle = ink; pen.lineWidth = h > 24 ? 1.5 : 1; pen.globalAlpha *= h > 36 ? 0.22 : 0.55;
       for (let s = -h; s < w; s += Math.max(4, h / 5)) {
         pen.beginPath(); pen.moveTo(x + s, y + h); pen.lineTo(x + s + h, y); pen.stroke();
       }
@@ -159,12 +163,12 @@ export const NodeMap = {
     },
     label(pen, k, x, y, w, h, look) {
       const down = this.kinds[k] === 3;
-      pen.fillStyle = down ? look.mark : look.ink;
-      pen.font = `600 ${Math.min(13, h / 4.2)}px ${getComputedStyle(this.$el).fontFamily}`;
+      pen.fillStyle = down ? look.mark : look.inks[this.risks[k]];
+      pen.font = `600 ${Math.min(13, h / 4.2)}px ${look.font}`;
       pen.textAlign = "center"; pen.textBaseline = "middle";
       pen.fillText(this.nodes.names[k], x + w / 2, y + h * 0.3, w - 4);
       if (down) return;
-      pen.font = `${Math.min(12, h / 4.6)}px ${getComputedStyle(this.$el).fontFamily}`;
+      pen.font = `${Math.min(12, h / 4.6)}px ${look.font}`;
       const value = this.nodes.reliability[k];
       pen.fillText(value < 0 ? "-" : evenPercent(value / 10000), x + w / 2, y + h * 0.58, w - 4);
     },

@@ -66,7 +66,7 @@ export const Quote = {
     async load(event) {
       const file = event.target.files[0];
       if (!file) return;
-      if (file.size > 1e6) { this.refused = `the script has ${count(file.size)} bytes; at most 1,000,000`; return; }
+      if (file.size > 4e5) { this.refused = `the script has ${count(file.size)} bytes; at most 400,000`; return; }
       this.script = await file.text();
       this.name = this.name || file.name.replace(/\.[^.]*$/, "");
     },
@@ -124,7 +124,7 @@ export const Quote = {
     <ol class="fs-offers">
       <li v-for="one in offers" :key="one.id" :class="{ 'fs-chosen': taking && taking.id === one.id, 'fs-by': answer.quote.by && answer.quote.by.id === one.id }">
         <div class="fs-odds"><b>{{ percent(one.probability) }}</b><span class="fs-meter" aria-hidden="true"><i :style="{ width: 100 * one.probability + '%' }"></i></span></div>
-        <div class="fs-when"><b :title="fullTime(one.deadline)">by {{ time(one.deadline, now) }}</b><span class="fs-soft">{{ away(one.deadline, now) }}; starts {{ time(one.start, now) }}{{ one.held ? ', held by a reservation' : '' }}</span></div>
+        <div class="fs-when"><b :title="fullTime(one.deadline)">by {{ time(one.deadline, now) }}</b><span class="fs-soft">{{ away(one.deadline, now) }}; starts {{ time(one.start, now) }}</span><em v-if="answer.quote.by && answer.quote.by.id === one.id" class="fs-tag">the best that ends by {{ time(answer.question.by, now) }}</em></div>
         <button class="fs-button" type="button" :disabled="one.expires <= now" @click="choose(one)" :aria-label="'Take the offer by ' + time(one.deadline, now) + ' with ' + percent(one.probability)">{{ one.expires <= now ? 'Expired' : 'Take' }}</button>
         <p class="fs-why"><span>Record: {{ recordWords(one.record) }}</span><span v-for="why in one.reasons" :key="why">{{ why }}</span></p>
       </li>
@@ -142,7 +142,7 @@ export const Quote = {
         <label>Name <i>(optional)</i><input class="fs-field" name="name" v-model="name" placeholder="forestall" maxlength="200" autocomplete="off"></label>
         <label>Output file <i>(optional)</i><input class="fs-field" name="output" v-model="output" placeholder="slurm-%j.out" autocomplete="off" spellcheck="false"></label>
       </div>
-      <label>Further options for sbatch <i>(optional)</i><input class="fs-field" name="words" v-model="words" autocomplete="off" spellcheck="false"></label>
+      <label>Comment <i>(optional)</i><input class="fs-field" name="words" v-model="words" maxlength="1000" autocomplete="off"></label>
       <fieldset><legend>To keep the promise, forestall may</legend>
         <label v-for="[one, words, why] in consentList" :key="one" class="fs-check"><input type="checkbox" :value="one" v-model="consents"><span>{{ words }}<small>{{ why }}</small></span></label>
       </fieldset>
