@@ -6,7 +6,7 @@ Source: page "Live", One loop, Holding a promise, Quote and dialogue.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 from forestall.live.act.actor import Actor
@@ -15,11 +15,12 @@ from forestall.live.guard.settings import GuardSettings
 from forestall.live.guard.sight import ClusterSight
 from forestall.live.ledger.rows import OfferRow, OutcomeRow, PromiseRow
 from forestall.live.ledger.store import LiveLedger
+from forestall.live.rules.rules import Rules
 from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.keeping import Keeping
 from forestall.live.slurm.mind import Mind
 from forestall.live.slurm.outcomes import Followed, judged
-from forestall.live.slurm.outlook import NodeForecast, NodeForecasts
+from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeForecasts
 from forestall.live.slurm.sight import carriers, sight_of
 from forestall.model.cluster.actions import Submit
 from forestall.model.cluster.cluster import LiveCluster
@@ -111,6 +112,7 @@ class Controller:
     actors : who carries intents out, by role
     forecasts : who foresees failures
     clock : the time, s since 1970
+    rules : what proposes to drain, reboot and bring back nodes; None: nothing does
     """
 
     def __init__(
@@ -122,11 +124,13 @@ class Controller:
         forecasts: NodeForecasts,
         clock: Callable[[], int],
         settings: ControllerSettings | None = None,
+        rules: Rules | None = None,
     ) -> None:
         self.settings = settings or ControllerSettings()
         self.executor = Executor(ledger, actors, guard, clock)
         self._cluster, self._ledger, self._guard = cluster, ledger, guard
-        self._forecasts, self._clock = forecasts, clock
+        self._forecasts = forecasts if rules is None else JoinedForecasts(forecasts, rules)
+        self._clock, self._rules = clock, rules
         self._books = LedgerBooks(ledger)
         self._before = self._books.resumed()
         self._mind: Mind | None = None
@@ -183,6 +187,9 @@ class Controller:
         books.cycle_done(seen, taken, mattered, outcomes, now)
         self._known = known
         self.executor.propose(intent for intent, _ in wanted)
+        if self._rules is not None:
+            on_nodes = self._rules.intents(seen, known.sight, mind.outlook, now)
+            self.executor.propose(replace(one, cycle=books.cycle - 1) for one in on_nodes)
         return CycleTold("", tuple(self.executor.step(known.sight)), tuple(outcomes))
 
     def _minding(self, seen: ClusterSnapshot, now: int) -> Mind:
