@@ -66,7 +66,7 @@ class CostBook:
         still = sum(_spent(now - at, drain) for at, drain in self._out.values())
         return [self._cost(action, still) for action in ACTING if action in self._sums]
 
-    def _cost(self, action: Action, still: int) -> CostTold:
+    def _cost(self, action: Action, still: float) -> CostTold:
         one = self._sums[action]
         spent = one.spent + (still if action is Action.DRAIN else 0)
         return CostTold(
@@ -82,11 +82,10 @@ class CostBook:
         one.done += 1
         if row.action == Action.DRAIN:
             self._out[row.target] = state.at, row
-        elif row.action in (Action.RESUME, Action.REBOOT):
-            if row.target in self._out:
-                since, drain = self._out.pop(row.target)
-                drains = self._sums.setdefault(Action.DRAIN, _Sum())
-                drains.spent += _spent(state.at - since, drain)
+        elif row.action in (Action.RESUME, Action.REBOOT) and row.target in self._out:
+            since, drain = self._out.pop(row.target)
+            drains = self._sums.setdefault(Action.DRAIN, _Sum())
+            drains.spent += _spent(state.at - since, drain)
         spent, saved = _expected(row)
         one.spent, one.saved = one.spent + spent, one.saved + saved
 
