@@ -18,6 +18,8 @@ from forestall.predict.base import KnowsOutages, Predictor
 
 RESERVED: Final = "reservation"
 """Who foresees what somebody reserved."""
+STEERED: Final = "rule: "
+"""Forecasts by rules that only keep promises away from a node begin so."""
 _STEP: Final = 0.05
 """A change of a probability by less is not told again."""
 _MOVE: Final = 600
@@ -99,6 +101,24 @@ class PredictorForecasts:
             if risk > 0 and after < self._horizon:
                 at = now + after
                 found[name] = NodeForecast(at, at + self._downtime, risk, self._name)
+        return found
+
+
+class JoinedForecasts:
+    """Several forecasters as one: of each node what is most probable, of that the earliest; of
+    equal ones what the first of them says."""
+
+    def __init__(self, *several: NodeForecasts) -> None:
+        self._several = several
+
+    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
+        """Ask all of them."""
+        found: dict[str, NodeForecast] = {}
+        for one in self._several:
+            for name, told in one.foreseen(seen, now).items():
+                known = found.get(name)
+                if known is None or (-told.probability, told.at) < (-known.probability, known.at):
+                    found[name] = told
         return found
 
 
