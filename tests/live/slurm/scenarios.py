@@ -18,13 +18,14 @@ from forestall.live.slurm.sight import sight_of
 from forestall.model.cluster.actions import DrainNode, Submit
 from forestall.model.cluster.faults import WriteError
 from forestall.model.cluster.marks import Mark
-from forestall.model.errors import InputError
+from forestall.model.errors import InputError, LedgerError
 from forestall.model.live.intents import Action, Intent, IntentState, Role
 from forestall.simulate.slurm.cluster import Killed, ModelCluster
 from forestall.simulate.slurm.settings import CALM, ROUGH, WorldSettings, rough
 from forestall.simulate.slurm.world import SlurmWorld
 from forestall.simulate.slurm.writes import ME
 from live.slurm.memory_ledger import MemoryLedger
+from live.slurm.mortal_ledger import FateOf, MortalLedger, drawn
 
 CYCLE = 30
 HOUR = 3600
@@ -42,16 +43,29 @@ GUARD = GuardSettings(floor_percent=30.0, settle=300, keeper=KEEPER, warden=WARD
 
 
 class Scenario:
-    """A world, a ledger, and the controller that lives at the moment."""
+    """A world, a ledger, and the controller that lives at the moment.
+
+    fate_of : what happens at each write of the ledger; None: it is written
+    asks : probability that somebody asks for a quote in a step
+    """
 
     def __init__(
-        self, seed: int, *, calm: bool = False, nodes: int = 12, ledger: LiveLedger | None = None
+        self,
+        seed: int,
+        *,
+        calm: bool = False,
+        nodes: int = 12,
+        ledger: LiveLedger | None = None,
+        fate_of: FateOf | None = None,
+        asks: float = 0.15,
     ) -> None:
         self.seed, self.chance = seed, random.Random(seed)
         settings = WorldSettings(nodes=nodes, load=0.6, run=1200.0, widest=6)
         self.world = SlurmWorld(settings if calm else rough(settings), seed)
         self.cluster = ModelCluster(self.world, CALM if calm else ROUGH)
         self.ledger: LiveLedger = ledger or MemoryLedger()
+        self.mortal = MortalLedger(self.ledger, fate_of or (lambda _: None))
+        self.asks = asks
         self.accepted: dict[str, PromiseRow] = {}
         self.asking: list[str] = []
         self.story: list[str] = []
@@ -70,11 +84,11 @@ class Scenario:
         actor = ClusterActor(self.cluster, self._owner)
         actors = {Role.KEEPER: actor, Role.WARDEN: actor}
         return Controller(
-            self.cluster, self.ledger, actors, GUARD, self.forecasts, lambda: self.cluster.clock
+            self.cluster, self.mortal, actors, GUARD, self.forecasts, lambda: self.cluster.clock
         )
 
     def _owner(self, promise: str) -> str:
-        found = self.ledger.one(PromiseRow, promise)
+        found = self.mortal.one(PromiseRow, promise)
         return "" if found is None else found.owner
 
     # ------------------------------------------------------------------------------- steps
@@ -93,7 +107,10 @@ class Scenario:
         except Killed as death:
             self.deaths += 1
             self.tell(str(death))
+            self.mortal.away = 0  # it is begun again and again until its ledger is there
             self.controller = self._born()
+        except LedgerError as error:
+            self.tell(str(error))
 
     def _cycle(self) -> None:
         told = self.controller.cycle()
@@ -110,11 +127,13 @@ class Scenario:
         if self.asking and self.chance.random() < 0.5:
             self._accept(self.asking[0])
             return
-        if self.chance.random() > 0.15:
+        if self.chance.random() > self.asks:
             return
         size, time = self.chance.randint(1, 5), self.chance.choice((300, 900, 2400))
         try:
             offers = self.controller.quote(WantedNodes(size, time, ME))
+        except LedgerError:
+            raise
         except InputError as error:
             self.tell(f"no quote: {error}")
             return
@@ -127,6 +146,8 @@ class Scenario:
             promise, number = self.controller.accept(name, ME, JobScript("#!/bin/sh\n"))
             self.tell(f"promise {promise.id} by {promise.deadline}: job {number}")
             self.asking.remove(name)
+        except LedgerError:
+            raise  # asked again later
         except (InputError, WriteError) as error:
             self.tell(f"not accepted {name}: {error}")
             if isinstance(error, InputError):
@@ -155,6 +176,7 @@ class Scenario:
         """Let the cluster calm down and time pass until every promise is over."""
         self.cluster.mishaps = CALM
         self.cluster.ahead = 0
+        self.mortal.fate_of, self.mortal.away = lambda _: None, 0
         for _ in range(400):
             if not self.ledger.open_promises():
                 break
@@ -238,9 +260,25 @@ class Scenario:
             self.must(False, f"{type(error).__name__}: {error}")
 
 
-def play(seed: int, steps: int = 60, *, ledger: LiveLedger | None = None) -> Scenario:
+def play(
+    seed: int, steps: int = 60, *, ledger: LiveLedger | None = None, fate_of: FateOf | None = None
+) -> Scenario:
     """Play a scenario to its end; every fifth is a calm one."""
-    one = Scenario(seed, calm=seed % 5 == 0, ledger=ledger)
+    return played_out(Scenario(seed, calm=seed % 5 == 0, ledger=ledger, fate_of=fate_of), steps)
+
+
+def play_small(seed: int) -> Scenario:
+    """Play one of the short scenarios that come by the hundred thousand: few nodes, many promises,
+    and a ledger that fails at every thirtieth write; at one of those of every fifth seed."""
+    chance = random.Random(f"{seed} small")
+    one = Scenario(
+        seed, calm=seed % 5 == 0, nodes=chance.randint(4, 8), fate_of=drawn(seed, 1 / 30), asks=0.5
+    )
+    return played_out(one, chance.randint(6, 16))
+
+
+def played_out(one: Scenario, steps: int) -> Scenario:
+    """Play a scenario for so many steps, and then until all its promises are over."""
     with one.told():
         for _ in range(steps):
             one.step()

@@ -127,7 +127,7 @@ class Controller:
         self.executor = Executor(ledger, actors, guard, clock)
         self._cluster, self._ledger, self._guard = cluster, ledger, guard
         self._forecasts, self._clock = forecasts, clock
-        self._books = LedgerBooks(ledger)
+        self._books: LedgerBooks | None = LedgerBooks(ledger)
         self._before = self._books.resumed()
         self._mind: Mind | None = None
         self._known: _Known | None = None
@@ -142,34 +142,45 @@ class Controller:
     def cycle(self) -> CycleTold:
         """Do one cycle. A look that fails changes nothing, and is booked.
 
-        Raises LedgerError where the books cannot be written: then nothing more is done, and the
-        next cycle begins anew from the ledger and a look.
+        Raises LedgerError where the books cannot be written or read: then nothing more is done, and
+        the next cycle begins anew from the ledger and a look, which asks accounting from where the
+        last one that was booked did.
         """
         now = self._clock()
         try:
-            seen = self._cluster.look(self._before)
-        except LookError as error:
-            self._books.failed_look(error, now)
-            return CycleTold(str(error))
-        self._before = seen
-        try:
-            return self._with(seen, self._clock())
+            books = self._opened()
+            try:
+                seen = self._cluster.look(self._before)
+            except LookError as error:
+                books.failed_look(error, now)
+                return CycleTold(str(error))
+            told = self._with(seen, books, self._clock())
         except BaseException:
-            self._mind = None  # the engine may know what the ledger does not
-            self._books = LedgerBooks(self._ledger)
+            self._close()
             raise
+        self._before = seen
+        return told
 
-    def _with(self, seen: ClusterSnapshot, now: int) -> CycleTold:
-        books = self._books
+    def _opened(self) -> LedgerBooks:
+        """Return the books, read anew after an error: a call that failed may have been written."""
+        if self._books is None:
+            self._books = LedgerBooks(self._ledger)
+        return self._books
+
+    def _close(self) -> None:
+        """Forget books and engine: the ledger may know more than they do, or less."""
+        self._mind = self._books = None
+
+    def _with(self, seen: ClusterSnapshot, books: LedgerBooks, now: int) -> CycleTold:
         promises = {one.id: one for one in self._ledger.open_promises()}
         named = [name.removeprefix(RESERVATION) for name in seen.reservations
                  if name.startswith(RESERVATION)]  # fmt: skip
         owners = books.owners(promises.values(), named)
-        mind = self._minding(seen, now)
+        mind = self._minding(seen, books, now)
         ours = [reservation_name(name) for name in named if name in owners]
         taken = mind.tell(seen, now, ours, self._forecasts.foreseen(seen, now))
         known = _Known(seen, sight_of(seen, owners), carriers(seen, owners))
-        outcomes = self._judge(promises, known, now)
+        outcomes = _judge(promises, known, books, now)
         for one in outcomes:
             del promises[one.promise]
         keeping = Keeping(
@@ -185,29 +196,13 @@ class Controller:
         self.executor.propose(intent for intent, _ in wanted)
         return CycleTold("", tuple(self.executor.step(known.sight)), tuple(outcomes))
 
-    def _minding(self, seen: ClusterSnapshot, now: int) -> Mind:
+    def _minding(self, seen: ClusterSnapshot, books: LedgerBooks, now: int) -> Mind:
         """Return the engine, a new one where there is none or the cluster has grown."""
         if self._mind is None or not self._mind.knows(seen):
             mind = Mind(seen, now, self.settings.wanted)
-            self._books.begin(mind, asdict(self.settings), now)
+            books.begin(mind, asdict(self.settings), now)
             self._mind = mind
         return self._mind
-
-    def _judge(
-        self, promises: Mapping[str, PromiseRow], known: _Known, now: int
-    ) -> list[OutcomeRow]:
-        """Return what became of promises, and remember the numbers of the others' jobs."""
-        found = []
-        for name, promise in promises.items():
-            job = known.carried.get(name)
-            start = self._books.start_of(promise)
-            number = self._books.numbers.get(name, 0)
-            one = judged(Followed(promise, start, job, number), known.seen, now)
-            if one is not None:
-                found.append(one)
-            elif job is not None:
-                self._books.numbers[name] = job.id
-        return found
 
     # ------------------------------------------------------------------- quotes and promises
 
@@ -215,7 +210,7 @@ class Controller:
         """Return offers, each later than the one before and more probable, and book them. Empty
         where no start is known. A job of an offer that is taken at the end of its life, and starts
         then, is done by its deadline still. Raises InputError where what is known is too old."""
-        now = self._clock()
+        now, books = self._clock(), self._opened()
         mind, _ = self._fresh(now)
         question = {"nodes": asked.nodes, "time": asked.time, "by": asked.by}
         expires = now + self.settings.offer_life
@@ -230,7 +225,7 @@ class Controller:
                 at=now, expires=expires, asked_by=asked.asked_by,
                 question=question, size=asked.nodes, length=asked.time, start=one.start,
                 deadline=deadline, before=one.probability, probability=one.probability,
-                reasons=list(one.reasons), record=self._books.record(one.probability),
+                reasons=list(one.reasons), record=books.record(one.probability),
             )
             for k, (one, deadline) in enumerate(offered)
             if asked.by is None or deadline <= asked.by
@@ -266,11 +261,14 @@ class Controller:
         before it is seen."""
         if self._mind is None:
             return
-        mind, self._mind = self._mind, None  # begun anew where this cannot be booked
-        taken = mind.submitted(number, offer.asked_by, job.name, offer.size, offer.length, now)
-        if taken is not None:
-            self._books.told(taken, now)
-        self._mind = mind
+        books, mind = self._opened(), self._mind
+        try:
+            taken = mind.submitted(number, offer.asked_by, job.name, offer.size, offer.length, now)
+            if taken is not None:
+                books.told(taken, now)
+        except BaseException:
+            self._close()
+            raise
 
     def _fresh(self, now: int) -> tuple[Mind, _Known]:
         """Return what is known; InputError where it is too old to promise anything."""
@@ -304,8 +302,7 @@ class Controller:
         self, promise: PromiseRow, offer: OfferRow, job: JobScript, known: _Known, mind: Mind
     ) -> None:
         """Have the start of a promise held; where that cannot be, the job waits like others."""
-        now = self._clock()
-        books = self._books
+        now, books = self._clock(), self._opened()
         keeping = Keeping(known.seen, known.sight, mind, {}, {}, books.saved, books.cycle, now)
         numbers = {
             "start": float(offer.start + GRACE), "time": float(offer.deadline - offer.start)
@@ -353,3 +350,20 @@ class Controller:
             if name not in risky and node.in_service and job.partition in ("", *node.partitions)
         ]
         return tuple(sorted(risky)) if len(left) >= offer.size else ()
+
+
+def _judge(
+    promises: Mapping[str, PromiseRow], known: _Known, books: LedgerBooks, now: int
+) -> list[OutcomeRow]:
+    """Return what became of promises, and remember the numbers of the others' jobs."""
+    found = []
+    for name, promise in promises.items():
+        job = known.carried.get(name)
+        start = books.start_of(promise)
+        number = books.numbers.get(name, 0)
+        one = judged(Followed(promise, start, job, number), known.seen, now)
+        if one is not None:
+            found.append(one)
+        elif job is not None:
+            books.numbers[name] = job.id
+    return found
