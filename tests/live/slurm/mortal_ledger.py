@@ -1,5 +1,5 @@
-"""A ledger at which its process dies, whose disk is full, and whose server goes away and comes back:
-at writes that are drawn, or that are named."""
+"""A ledger at which its process dies, whose disk is full, and whose server goes away and comes
+back: at writes that are drawn, or that are named."""
 
 from __future__ import annotations
 

@@ -90,9 +90,7 @@ class _Case:
     def pending(self, *actions: Action) -> list[Intent]:
         """Return the intents whose effect the look may not show yet."""
         found = {one.id: one for one in self.doings.half_way}
-        found |= {
-            one.id: one for one, at in self.doings.written if self.sight.may_not_show(at)
-        }
+        found |= {one.id: one for one, at in self.doings.written if self.sight.may_not_show(at)}
         return [one for one in found.values() if one.action in actions]
 
 
