@@ -67,6 +67,7 @@ class Scenario:
         self.mortal = MortalLedger(self.ledger, fate_of or (lambda _: None))
         self.asks = asks
         self.accepted: dict[str, PromiseRow] = {}
+        self.unsure: set[str] = set()  # there or not, as the ledger says from the next look on
         self.asking: list[str] = []
         self.story: list[str] = []
         self.deaths = 0
@@ -145,6 +146,7 @@ class Scenario:
         try:
             promise, number = self.controller.accept(name, ME, JobScript("#!/bin/sh\n"))
             self.tell(f"promise {promise.id} by {promise.deadline}: job {number}")
+            self.accepted.setdefault(name, promise)
             self.asking.remove(name)
         except LedgerError:
             raise  # asked again later
@@ -153,9 +155,7 @@ class Scenario:
             if isinstance(error, InputError):
                 self.asking.remove(name)
         finally:
-            row = self.ledger.one(PromiseRow, name)
-            if row is not None:
-                self.accepted.setdefault(name, row)
+            self.unsure.add(name)
 
     def _propose(self) -> None:
         """Drains and resumes are proposed, on what was seen last, which may be old."""
@@ -216,6 +216,9 @@ class Scenario:
 
     def _promises(self) -> None:
         rows = {row.id: row for row in self.ledger.read(PromiseRow)}
+        for name in self.unsure & rows.keys():
+            self.accepted.setdefault(name, rows[name])
+        self.unsure.clear()
         self.must(rows == self.accepted, "no promise lost, doubled or changed")
         for row in self.ledger.read(OutcomeRow):
             promise = rows[row.promise]
