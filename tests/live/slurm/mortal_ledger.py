@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from forestall.live.ledger.rows import IntentRow, LedgerRow, PromiseRow, StateRow
-from forestall.live.ledger.store import LiveLedger, R
+from forestall.live.ledger.store import LiveLedger, R, SettledPromise
 from forestall.model.errors import LedgerError
 from forestall.model.live.intents import IntentState
 from forestall.simulate.slurm.cluster import Killed
@@ -94,9 +94,9 @@ class MortalLedger(LiveLedger):
         self._reach()
         return self.kept.open_promises()
 
-    def record(self, least: float, most: float) -> tuple[int, int]:
+    def settled(self) -> Iterator[SettledPromise]:
         self._reach()
-        return self.kept.record(least, most)
+        return self.kept.settled()
 
     def latest_states(self, *among: IntentState) -> list[tuple[IntentRow, StateRow]]:
         self._reach()

@@ -107,22 +107,13 @@ class ReservationSight:
 
 @dataclass(frozen=True)
 class ClusterSight:
-    """A look at a cluster at `at`, s since 1970; `whole` where nothing was cut short.
-
-    `since` is the moment from which on it may not show what happened, None: `at`. An answer may be
-    an old one.
-    """
+    """A look at a cluster at `at`, s since 1970; `whole` where nothing was cut short."""
 
     at: int
     whole: bool = True
     nodes: Mapping[str, NodeSight] = field(default_factory=dict)
     jobs: Mapping[str, JobSight] = field(default_factory=dict)
     reservations: Mapping[str, ReservationSight] = field(default_factory=dict)
-    since: int | None = None
-
-    def may_not_show(self, moment: int) -> bool:
-        """Whether what happened at a moment may not be in it."""
-        return moment >= (self.at if self.since is None else self.since)
 
     def standing(self, action: Action, target: str) -> str:
         """Return the state of what an action is about, `GONE` where it is not there."""

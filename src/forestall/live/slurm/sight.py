@@ -11,7 +11,6 @@ from typing import Final
 
 from forestall.live.guard.sight import ClusterSight, JobSight, NodeSight, ReservationSight
 from forestall.live.slurm.reconcile import holds_nodes
-from forestall.model.cluster.looks import SLACK
 from forestall.model.cluster.marks import RESERVATION
 from forestall.model.cluster.nouns import (
     ClusterJob,
@@ -41,8 +40,7 @@ def carriers(seen: ClusterView, owners: Mapping[str, str]) -> dict[str, ClusterJ
 
 
 def sight_of(seen: ClusterSnapshot, owners: Mapping[str, str]) -> ClusterSight:
-    """Return a look as the guard needs it; it is as old as its first question. What it shows may be
-    as old as Slurm says, by a clock that may differ from ours by a minute.
+    """Return a look as the guard needs it; it is as old as its first question.
 
     owners : of all promises that may have a job or a reservation there
     """
@@ -63,7 +61,6 @@ def sight_of(seen: ClusterSnapshot, owners: Mapping[str, str]) -> ClusterSight:
         },
         jobs={str(key): _job(job, carried.get(key, "")) for key, job in seen.jobs.items()},
         reservations={name: _reservation(one, owners) for name, one in seen.reservations.items()},
-        since=seen.began if seen.told_at is None else min(seen.told_at - SLACK, seen.began),
     )
 
 
