@@ -1,0 +1,1 @@
+"""Commands of a live controller: what serves, and what asks it."""
