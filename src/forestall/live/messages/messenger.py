@@ -1,4 +1,4 @@
-"""The thread that tells people: it looks, gathers, sends, and tries again. No cycle waits for it."""
+"""The thread that tells people: it looks, gathers, sends, tries again. No cycle waits for it."""
 
 from __future__ import annotations
 

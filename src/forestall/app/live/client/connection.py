@@ -126,7 +126,7 @@ class ServerConnection:
         token = token_of(options)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.has_token = bool(token)
-        self._httpx = _httpx()
+        self._httpx, self._wait = _httpx(), wait
         secure = ssl.create_default_context() if self.place.url.startswith("https") else True
         uds = None if self.place.socket is None else str(self.place.socket)
         self._client = self._httpx.Client(
@@ -170,7 +170,7 @@ class ServerConnection:
             reply = self._client.request(method, path, **more)
             text = reply.text
         except self._httpx.TimeoutException:
-            raise self._unreachable(f"does not answer within {self._client.timeout.read:g} s")
+            raise self._unreachable(f"does not answer within {self._wait:g} s") from None
         except (self._httpx.HTTPError, self._httpx.InvalidURL, ssl.SSLError) as error:
             raise self._unreachable(f"cannot be asked: {_said(error)}") from None
         if len(text) > _ACCEPTED:

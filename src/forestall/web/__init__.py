@@ -1,0 +1,1 @@
+"""What a live controller serves to browsers and programs: its API, its page, its metrics."""
