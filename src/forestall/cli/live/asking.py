@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from forestall._lazy import lazily
-from forestall.cli.choice import spelled
 from forestall.cli.screen import say, show
 from forestall.model.errors import InputError, ParameterError, UnreachableError
 from forestall.show.clean import clean
@@ -42,9 +41,9 @@ def now_of(server: connection.ServerConnection) -> int:
 
 
 def checked_probability(value: float, name: str = "probability") -> float:
-    """Return a probability in (0, 1]. Raises ParameterError."""
-    if not 0 < value <= 1:
-        raise ParameterError(spelled(name), value, "a probability above 0, at most 1, such as 0.9")
+    """Return a probability in (0, 1). Raises ParameterError."""
+    if not 0 < value < 1:
+        raise ParameterError(name, value, "a probability above 0 and below 1, such as 0.9")
     return value
 
 

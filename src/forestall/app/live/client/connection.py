@@ -32,6 +32,8 @@ PREFIX: Final = "/api/v1"
 SERVER: Final = "FORESTALL_SERVER"
 TOKEN: Final = "FORESTALL_TOKEN"
 SOCKET: Final = Path("/run/forestall/api.sock")
+USUAL: Final = "http://127.0.0.1:8642"
+"""Where `forestall serve` listens unless it is told otherwise."""
 WAIT: Final = 30.0
 """s for an answer."""
 _ADDRESS: Final = "an address such as http://127.0.0.1:8642 or https://slurm.example.org"
@@ -46,7 +48,8 @@ class ServerOptions(Declared, group="Server"):
     server: Annotated[
         str | None,
         Setting(
-            f"Address of the controller (default: ${SERVER}, else its Unix socket on this machine)",
+            f"Address of the controller (default: ${SERVER}, else its Unix socket on this machine, "
+            f"else {USUAL})",
             shown="URL",
         ),
     ] = None
@@ -190,9 +193,11 @@ class ServerConnection:
 
     def _unreachable(self, what: str) -> UnreachableError:
         if self.place.socket is not None and not self.place.socket.exists():
-            hint = "name the controller with --server URL, or start one: forestall serve"
-            return UnreachableError(f"{self.place.name} is not there; {hint}")
-        return UnreachableError(f"{self.place.name} {what}")
+            what = "is not there"
+        hint = ""
+        if self.place.url == USUAL or what == "is not there":
+            hint = "; name the controller with --server URL, or start one: forestall serve"
+        return UnreachableError(f"{self.place.name} {what}{hint}")
 
 
 def place_of(options: ServerOptions) -> ServerPlace:
@@ -202,8 +207,9 @@ def place_of(options: ServerOptions) -> ServerPlace:
     given = options.server
     if given is None and options.socket is None:
         given = os.environ.get(SERVER) or None
-    if given is None:
+    if given is None and (options.socket is not None or SOCKET.exists()):
         return ServerPlace("http://localhost", options.socket or SOCKET)
+    given = given or USUAL
     name = "server" if options.server is not None else SERVER
     try:
         parts = urlsplit(given)
