@@ -1,1 +1,2 @@
-"""What a live controller serves to browsers and programs: its API, its page, its metrics."""
+"""What people reach with a browser or a script: the API, the page, metrics. It parses and renders;
+what it tells and takes are the nouns of `forestall.model.live.desk`."""

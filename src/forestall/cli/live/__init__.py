@@ -1,1 +1,1 @@
-"""Commands of a live controller: what serves, and what asks it."""
+"""Commands of a live controller."""

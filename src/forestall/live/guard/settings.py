@@ -171,8 +171,8 @@ def guard_settings(tables: Mapping[str, Any]) -> GuardSettings:
         told = dict(_mapping(role, tables.get(role, {})))
         if "approve" in told:
             told["approve"] = tuple(str(one) for one in _several(told["approve"]))
-        made[role] = _made(usual, told, str(role))
-    return _made(GuardSettings(**made), given, "guard")
+        made[role] = changed(usual, told, str(role))
+    return changed(GuardSettings(**made), given, "guard")
 
 
 def read_guard_settings(path: Path) -> GuardSettings:
@@ -187,8 +187,9 @@ def read_guard_settings(path: Path) -> GuardSettings:
         raise TraceError(path, str(error)) from None
 
 
-def _made(usual: S, given: Mapping[str, Any], table: str) -> S:
-    """Return settings with some of them changed to what a table says."""
+def changed(usual: S, given: Mapping[str, Any], table: str) -> S:
+    """Return settings with some of them changed to what a table says. Raises ParameterError that
+    names table and key."""
     kind: Any = type(usual)
     known = declared(kind)
     values = {one.name: getattr(usual, one.name) for one in fields(usual)}  # type: ignore[arg-type]
@@ -197,14 +198,16 @@ def _made(usual: S, given: Mapping[str, Any], table: str) -> S:
             close = get_close_matches(name, known, 1)
             expected = f"{close[0]}?" if close else ", ".join(known)
             raise ParameterError(f"{table}.{name}", value, f"another key: {expected}")
-        if name != "approve":
+        if not isinstance(values[name], tuple):
             value = known[name].read(value)
             usual_kind = float if isinstance(values[name], float) else type(values[name])
             if usual_kind is float and type(value) is int:
                 value = float(value)
             if type(value) is not usual_kind or (usual_kind is float and not math.isfinite(value)):
                 words = {int: "a whole number", float: "a number", str: "text"}
-                raise ParameterError(f"{table}.{name}", value, words[usual_kind])
+                raise ParameterError(
+                    f"{table}.{name}", value, words.get(usual_kind, "true or false")
+                )
         values[name] = value
     try:
         made: S = kind(**values)

@@ -21,6 +21,7 @@ from forestall.live.slurm.mind import Mind
 from forestall.live.slurm.outcomes import Followed, judged
 from forestall.live.slurm.outlook import NodeForecast, NodeForecasts
 from forestall.live.slurm.sight import carriers, sight_of
+from forestall.live.slurm.view import ControllerView, view_of
 from forestall.model.cluster.actions import Submit
 from forestall.model.cluster.cluster import LiveCluster
 from forestall.model.cluster.faults import LookError, WriteError, WriteFault
@@ -111,6 +112,8 @@ class Controller:
     actors : who carries intents out, by role
     forecasts : who foresees failures
     clock : the time, s since 1970
+
+    `view` is what the last cycle knew, for whoever tells people; None before the first.
     """
 
     def __init__(
@@ -131,6 +134,7 @@ class Controller:
         self._before = self._books.resumed()
         self._mind: Mind | None = None
         self._known: _Known | None = None
+        self.view: ControllerView | None = None
 
     @property
     def age(self) -> int | None:
@@ -182,6 +186,7 @@ class Controller:
         books.numbers = {name: number for name, number in books.numbers.items() if name in promises}
         books.cycle_done(seen, taken, mattered, outcomes, now)
         self._known = known
+        self.view = view_of(seen, known.sight, mind, known.carried)
         self.executor.propose(intent for intent, _ in wanted)
         return CycleTold("", tuple(self.executor.step(known.sight)), tuple(outcomes))
 
@@ -324,7 +329,7 @@ class Controller:
         order = Submit(
             promise.id, job.script, offer.size, offer.length, job.name, promise.at, job.words,
             job.partition, reservation=name if self._is_held(name) else "",
-            excluded=self._excluded(offer, job), output=job.output,
+            excluded=self._excluded(offer, job), output=job.output, user=promise.owner,
         )  # fmt: skip
         try:
             return self._cluster.act(order).job
