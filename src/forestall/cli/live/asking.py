@@ -52,15 +52,15 @@ def chance(value: float | None) -> str:
     return "-" if value is None else probability(value)
 
 
-def show_offers(offers: Sequence[Mapping[str, Any]], now: int, *, by: str = "") -> None:
-    """Print offers, a numbered row each; that with the id `by` is marked."""
+def show_offers(offers: Sequence[Mapping[str, Any]], now: int, *, named: int | None = None) -> None:
+    """Print offers, a numbered row each; the row `named` is marked."""
     rows = []
     for row, one in enumerate(offers, 1):
         why = "; ".join(clean(str(reason)) for reason in one["reasons"])
         record = clean(str(one["record"]["words"]))
         rows.append(
             (
-                f"{row}*" if one["id"] == by else str(row),
+                f"{row}*" if row == named else str(row),
                 moments.told_when(one["start"], now),
                 moments.told_when(one["deadline"], now),
                 chance(one["probability"]),

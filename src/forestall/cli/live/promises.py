@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -21,6 +22,7 @@ with lazily():
     from forestall.app.live.client import connection, moments
 
 app = typer.Typer()
+_NAME: Final = re.compile("[0-9a-f]{1,64}")
 
 
 @command(app, "promises", "forestall promises", "forestall promises --open --json")
@@ -63,7 +65,7 @@ def promise(
     as_json: Json = False,
 ) -> None:
     """Say what was promised for a job, what is likely now, and what was done for it."""
-    if not (name.isascii() and name.isalnum()):
+    if not _NAME.fullmatch(name):
         raise ParameterError("promise", clean(name), "the number of a job, or the id of a promise")
     with asked(options) as server:
         answer = server.get(f"/promises/{_id_of(server, name)}")

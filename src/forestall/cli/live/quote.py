@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -102,26 +102,35 @@ def shown_offers(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the offers of an answer in the order of their rows: that for a named deadline is
     one of them."""
     offers = list(told["offers"])
-    named = told.get("by")
-    if named is not None and named["id"] not in {one["id"] for one in offers}:
-        offers = sorted([*offers, named], key=lambda one: (one["deadline"], one["id"]))
+    if told.get("by") is not None and named_row(offers, told["by"]) is None:
+        offers = sorted([*offers, told["by"]], key=lambda one: (one["deadline"], one["id"]))
     return offers
+
+
+def named_row(offers: Sequence[Mapping[str, Any]], named: Mapping[str, Any] | None) -> int | None:
+    """Return the row of the offer for a named deadline, or of one that says the same; None where
+    there is none."""
+    if named is None:
+        return None
+    said = ("start", "deadline", "probability", "held")
+    same = (all(one[key] == named[key] for key in said) for one in offers)
+    return next((row for row, is_same in enumerate(same, 1) if is_same), None)
 
 
 def show_quote(question: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     """Print the answer to a question."""
     now, named = int(told.get("now") or 0), told.get("by")
     offers = shown_offers(told)
+    row = named_row(offers, named)
     job = f"{question['nodes']} nodes for {exact_duration(question['time'])}"
     if "by" in question:
         when = moments.told_when(question["by"], now)
         if named is None:
             say(f"{job}: not by {when}.")
         else:
-            row = 1 + [one["id"] for one in offers].index(named["id"])
             say(f"{job}, by {when}: {chance(named['probability'])} (row {row}).")
     if offers:
-        show_offers(offers, now, by="" if named is None else named["id"])
+        show_offers(offers, now, named=row)
     if told.get("said"):
         say(clean(str(told["said"])))
     if offers:

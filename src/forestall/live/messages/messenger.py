@@ -62,13 +62,14 @@ class Messenger:
         self._trouble = ""
         self.counts: Counter[tuple[str, str]] = Counter()
 
-    @property
     def told(self) -> Mapping[tuple[str, str], int]:
         """How many messages were ``sent``, ``failed`` for a while or were ``given up``, by way."""
         return dict(self.counts)
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Begin, in a thread of its own; without a way by which to tell there is nothing to do."""
+        if not self._ways:
+            return
         self._thread = threading.Thread(target=self._run, name="forestall-messages", daemon=True)
         self._thread.start()
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from forestall.live.guard.settings import changed
 from forestall.model.errors import InputError, ParameterError, of_system
-from forestall.model.settings import Declared, Setting, declared
+from forestall.model.settings import Declared, Setting
 
 Seconds = Annotated[int, Field(ge=1)]
 Security = Literal["none", "starttls", "tls"]
@@ -37,7 +37,7 @@ class MessageSettings(Declared):
     smtp_password_file: Annotated[str, Setting("File that holds the password")] = ""
     webhook_file: Annotated[
         str, Setting("File that holds the URL to which JSON is posted: such URLs are secrets")
-    ] = field(default="")
+    ] = ""
     gather: Annotated[
         Seconds, Setting("How long what happens is gathered before it is told", unit="s")
     ] = 60
@@ -89,30 +89,13 @@ class MessageSettings(Declared):
 def message_settings(table: Mapping[str, Any]) -> MessageSettings:
     """Return the settings that a table says; what it does not say is as it is by default. Raises
     ParameterError that names the key."""
-    known = declared(MessageSettings)
-    usual = {one.name: one.default for one in fields(MessageSettings)}
-    given: dict[str, Any] = {}
-    for name, value in table.items():
-        if name not in known:
-            close = get_close_matches(name, known, 1)
-            expected = f"{close[0]}?" if close else ", ".join(known)
-            raise ParameterError(f"messages.{name}", str(value), f"another key: {expected}")
-        if name == "mail":
-            given[name] = tuple(str(one) for one in ([value] if isinstance(value, str) else value))
-            continue
-        read = known[name].read(value)
-        kind = type(usual[name])
-        if kind is float and type(read) is int:
-            read = float(read)
-        if type(read) is not kind:
-            words = {int: "a whole number", float: "a number", str: "text"}
-            raise ParameterError(f"messages.{name}", value, words[kind])
-        given[name] = read
-    try:
-        return MessageSettings(**given)
-    except ParameterError as error:
-        name = error.name.removeprefix("messages.")
-        raise ParameterError(f"messages.{name}", error.value, error.allowed) from None
+    given = dict(table)
+    if "mail" in given:
+        told = [given["mail"]] if isinstance(given["mail"], str) else given["mail"]
+        if not isinstance(told, list) or not all(isinstance(one, str) for one in told):
+            raise ParameterError("messages.mail", str(told), "an address, or a list of them")
+        given["mail"] = tuple(told)
+    return changed(MessageSettings(), given, "messages")
 
 
 def secret(path: str) -> str:

@@ -1,6 +1,7 @@
-"""The route ``/metrics``."""
+"""The route ``/metrics``.
 
-from __future__ import annotations
+FastAPI reads the types of routes where they are made, so they are no text here.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -11,15 +12,16 @@ from prometheus_client.exposition import choose_encoder
 from forestall.live.ledger.counts import LedgerCounts
 from forestall.web.metrics.figures import ControllerFigures
 from forestall.web.metrics.measured import MeasuredDesk
+from forestall.web.site import Mount, SiteParts
 
 
-def mount_metrics(
-    app: FastAPI,
+def metrics_mount(
     desk: MeasuredDesk,
     counts: Callable[[], LedgerCounts],
     messages: Callable[[], Mapping[tuple[str, str], int]] = dict,
-) -> None:
-    """Serve the figures of a controller below ``/metrics``, to anybody: no names are in them.
+) -> Mount:
+    """Return what serves the figures of a controller below ``/metrics``, to anybody: no names are
+    in them.
 
     Parameters
     ----------
@@ -31,8 +33,11 @@ def mount_metrics(
     registry.register(ControllerFigures(desk, counts, messages))
     registry.register(desk.registry)
 
-    @app.get("/metrics", include_in_schema=False)
-    def metrics(request: Request) -> Response:
-        """Return all figures, in the form that is asked for."""
-        encode, kind = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(registry), media_type=None, headers={"Content-Type": kind})
+    def mounted(app: FastAPI, _: SiteParts) -> None:
+        @app.get("/metrics", include_in_schema=False)
+        def metrics(request: Request) -> Response:
+            """Return all figures, in the form that is asked for."""
+            encode, kind = choose_encoder(request.headers.get("accept", ""))
+            return Response(encode(registry), media_type=None, headers={"Content-Type": kind})
+
+    return mounted

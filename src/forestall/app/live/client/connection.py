@@ -265,12 +265,13 @@ def _checked(token: str, name: str) -> str:
 
 def _detail(value: Any, status: int) -> str:
     """Return the reason of an answer that is none, in one line."""
-    detail = value.get("detail") if isinstance(value, dict) else None
+    told = value if isinstance(value, dict) else {}
+    detail = told.get("detail") or told.get("status")
     if isinstance(detail, list):  # what a framework says of a body that is not as declared
         detail = "; ".join(str(one.get("msg", one)) for one in detail if isinstance(one, dict))
     if status == 401:
-        told = f": {detail}" if isinstance(detail, str) else ""
-        return clean(f"a valid token is needed (--token, --token-file or ${TOKEN}){told}", _LONGEST)
+        why = f": {detail}" if isinstance(detail, str) else ""
+        return clean(f"a valid token is needed (--token, --token-file or ${TOKEN}){why}", _LONGEST)
     return clean(str(detail) if detail else f"HTTP status {status}", _LONGEST)
 
 
