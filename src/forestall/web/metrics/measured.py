@@ -9,7 +9,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from forestall.model.errors import ForestallError, InputError
+from forestall.model.errors import ForestallError, InputError, LedgerError
 from forestall.model.live.desk import (
     ClusterTold,
     CostTold,
@@ -126,7 +126,8 @@ def _counting(counter: Counter) -> Iterator[None]:
     try:
         yield
     except ForestallError as error:
-        counter.labels("refused" if isinstance(error, InputError) else "failed").inc()
+        wrong = isinstance(error, InputError) and not isinstance(error, LedgerError)
+        counter.labels("refused" if wrong else "failed").inc()
         raise
     except Exception:
         counter.labels("failed").inc()
