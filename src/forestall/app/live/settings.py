@@ -59,7 +59,7 @@ class SlurmTable(Declared):
     keeper_token: Annotated[str, Setting("File with the keeper's token (default: token)")] = ""
     timeout: Annotated[AtLeastOne, Setting("That a question or action may take", unit="s")] = 60
     submit_as_owner: Annotated[
-        bool, Setting("Submit jobs as their owners (sbatch --uid, as root only)")
+        bool, Setting("Submit jobs as their owners, which only root may")
     ] = False
 
 

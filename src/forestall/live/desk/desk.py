@@ -4,6 +4,7 @@ promises to the controller. Nothing here is held locked while the cluster is loo
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -43,6 +44,8 @@ from forestall.model.live.intents import Role
 
 _ID: Final = re.compile(r"[0-9a-f]{1,64}")
 _NO_ONE: Final = "forestall-nobody"
+FIRST: Final = 20.0
+"""s for which a question waits for the first look."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +89,18 @@ class ControllerDesk:
         self._clock, self._settings = clock, settings or DeskSettings()
         self._queries, self._scores = LedgerQueries(ledger.database), Scores(ledger)
         self._cycle, self._cycle_s, self._said = 0, 0.0, ""
+        self._tried = threading.Event()
         self._counted: dict[str, tuple[tuple[int, ...], int]] = {}
 
     def cycled(self, told: CycleTold, seconds: float) -> None:
         """Take note of a cycle that was done, and of how long it took."""
         self._cycle, self._cycle_s, self._said = self._cycle + 1, seconds, told.said
+        self._tried.set()
 
     def failed(self, said: str) -> None:
         """Take note of a cycle that could not be done."""
         self._said = said
+        self._tried.set()
 
     # ------------------------------------------------------------------------------ the cluster
 
@@ -161,6 +167,7 @@ class ControllerDesk:
 
     def quote(self, viewer: Viewer, question: QuoteQuestion) -> QuoteTold:
         """Answer a question; nothing is promised by it."""
+        self._tried.wait(FIRST)
         now = self._clock()
         _check(question, now)
         self._settings.quoting()

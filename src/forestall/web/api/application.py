@@ -54,7 +54,7 @@ class Door:
     def __init__(self, access: Access, rate: int) -> None:
         self.access = access
         self._limit = RateLimit(float(rate), BURST * rate)
-        self._strangers = RateLimit(2.0, 20.0)
+        self._strangers = RateLimit(float(rate), BURST * rate)
 
     def __call__(self, request: Request, _: Annotated[Any, Depends(_BEARER)] = None) -> Viewer:
         """Return who asks; 401 for nobody that is known, 429 for who asks too often."""

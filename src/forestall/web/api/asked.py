@@ -75,7 +75,7 @@ class JobAsked(Asked):
         ),
     ] = ("exclude", "requeue", "signal", "start")  # fmt: skip
     output: Annotated[
-        str, Field(max_length=1000, description="Where its output goes, as `sbatch --output`")
+        str, Field(max_length=1000, description="Where its output goes, as sbatch has it")
     ] = ""
 
     def order(self) -> JobOrder:
