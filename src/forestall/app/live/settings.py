@@ -1,4 +1,5 @@
-"""The settings of `forestall serve`: one TOML file, tables serve, guard, keeper, warden, slurm."""
+"""The settings of `forestall serve`: one TOML file, tables serve, guard, keeper, warden, slurm,
+messages."""
 
 from __future__ import annotations
 
@@ -11,10 +12,11 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from forestall.live.guard.settings import GuardSettings, changed, guard_settings
+from forestall.live.messages.settings import MessageSettings, message_settings
 from forestall.model.errors import ParameterError, TraceError, of_system
 from forestall.model.settings import Declared, Setting
 
-TABLES: Final = ("serve", "guard", "keeper", "warden", "slurm")
+TABLES: Final = ("serve", "guard", "keeper", "warden", "slurm", "messages")
 Port = Annotated[int, Field(ge=0, le=65535)]
 AtLeastOne = Annotated[int, Field(ge=1)]
 _WARDEN: Final = ("socket", "user", "users")
@@ -78,6 +80,7 @@ class LiveSettings:
     guard: GuardSettings = field(default_factory=GuardSettings)
     slurm: SlurmTable = field(default_factory=SlurmTable)
     warden: WardenProcess = field(default_factory=WardenProcess)
+    messages: MessageSettings = field(default_factory=MessageSettings)
     given: frozenset[str] = frozenset()
 
 
@@ -98,6 +101,7 @@ def live_settings(tables: Mapping[str, Any]) -> LiveSettings:
         guard_settings({**guarding, "warden": warden}),
         changed(SlurmTable(), tables.get("slurm", {}), "slurm"),
         changed(WardenProcess(), _lists(process, "users"), "warden"),
+        message_settings(tables.get("messages", {})),
         frozenset(tables),
     )
 
