@@ -111,7 +111,9 @@ class Scenario:
     def _born(self) -> Controller:
         actor = ClusterActor(self.cluster, self._owner)
         actors = {Role.KEEPER: actor, Role.WARDEN: actor}
-        settings = ControllerSettings(learned=(30, 1, 0)[self.seed % 3])
+        settings = ControllerSettings(
+            learned=(30, 1, 0)[self.seed % 3], forget=(10_000, 2)[self.seed % 2]
+        )
         guard = ADVISES if self.seed % 7 == 3 else GUARD
         rules = Rules(RULES, self.mortal, health=_Check(self.seed)) if self.ruled else None
         return Controller(
