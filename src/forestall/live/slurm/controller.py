@@ -5,7 +5,7 @@ Source: page "Live", One loop, Holding a promise, Quote and dialogue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from threading import Lock, RLock
 from typing import Final
@@ -17,12 +17,11 @@ from forestall.live.guard.sight import ClusterSight
 from forestall.live.ledger.rows import OfferRow, OutcomeRow, PromiseRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
-from forestall.live.rules.rules import Rules
 from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.keeping import Keeping
 from forestall.live.slurm.mind import Mind, PromisedJob
 from forestall.live.slurm.outcomes import Followed, judged
-from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeForecasts
+from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeForecasts, NodeRules
 from forestall.live.slurm.quoting import Quoted, Quoting, wanted_job
 from forestall.live.slurm.sight import carriers, sight_of
 from forestall.live.slurm.site_book import SiteBook
@@ -134,7 +133,7 @@ class Controller:
         settings: ControllerSettings | None = None,
         *,
         site: SiteBook | None = None,
-        rules: Rules | None = None,
+        rules: NodeRules | None = None,
     ) -> None:
         self.settings = settings or ControllerSettings()
         self.site = site or SiteBook()
@@ -190,19 +189,19 @@ class Controller:
         with self._lock:
             outcomes, wanted = self._taken_in(known, promises, ours, foreseen, now)
             self._known = known
-        self.executor.propose((*wanted, *self._on_nodes(known, now)))
+        self.executor.propose(wanted)
+        if self._rules is not None:
+            self.executor.propose(self._on_nodes(self._rules, known, now))
         moved = self.executor.step(known.sight)
         self._before = seen
         return CycleTold("", tuple(moved), tuple(outcomes))
 
-    def _on_nodes(self, known: _Known, now: int) -> list[Intent]:
-        """Return what the rules would do to nodes."""
-        with self._lock:
-            mind, books = self._mind, self._books
-        if self._rules is None or mind is None or books is None:
-            return []
-        found = self._rules.intents(known.seen, known.sight, mind.outlook, now)
-        return [replace(one, cycle=books.cycle - 1) for one in found]
+    def _on_nodes(self, rules: NodeRules, known: _Known, now: int) -> Iterator[Intent]:
+        """Yield what rules want done with nodes, in the name of the cycle that was just booked."""
+        view, books = self.view, self._opened()
+        outlook = {} if view is None else view.outlook
+        for one in rules.intents(known.seen, known.sight, outlook, now):
+            yield replace(one, cycle=books.cycle - 1)
 
     def _opened(self) -> LedgerBooks:
         """Return the books, read anew after an error: a call that failed may have been written."""
