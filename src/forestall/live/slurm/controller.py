@@ -15,12 +15,11 @@ from forestall.live.guard.settings import GuardSettings
 from forestall.live.guard.sight import ClusterSight
 from forestall.live.ledger.rows import OfferRow, OutcomeRow, PromiseRow
 from forestall.live.ledger.store import LiveLedger
-from forestall.live.rules.rules import Rules
 from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.keeping import Keeping
 from forestall.live.slurm.mind import Mind
 from forestall.live.slurm.outcomes import Followed, judged
-from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeForecasts
+from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeForecasts, NodeRules
 from forestall.live.slurm.sight import carriers, sight_of
 from forestall.model.cluster.actions import Submit
 from forestall.model.cluster.cluster import LiveCluster
@@ -124,7 +123,7 @@ class Controller:
         forecasts: NodeForecasts,
         clock: Callable[[], int],
         settings: ControllerSettings | None = None,
-        rules: Rules | None = None,
+        rules: NodeRules | None = None,
     ) -> None:
         self.settings = settings or ControllerSettings()
         self.executor = Executor(ledger, actors, guard, clock)

@@ -12,8 +12,10 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from forestall.model.cluster.nouns import ClusterView
+from forestall.live.guard.sight import ClusterSight
+from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
 from forestall.model.events import Event, EventKind
+from forestall.model.live.intents import Intent
 from forestall.predict.base import KnowsOutages, Predictor
 
 RESERVED: Final = "reservation"
@@ -41,6 +43,20 @@ class NodeForecasts(Protocol):
 
     def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
         """Return the next failure of each node that has one, by its name."""
+
+
+class NodeRules(NodeForecasts, Protocol):
+    """Whoever proposes what to do with nodes, and keeps promises away from some
+    (`forestall.live.rules`)."""
+
+    def intents(
+        self,
+        seen: ClusterSnapshot,
+        sight: ClusterSight,
+        outlook: Mapping[str, NodeForecast],
+        now: int,
+    ) -> Iterable[Intent]:
+        """Return what should be done; asked once a cycle, with what is foreseen at it."""
 
 
 class ListedForecasts:
