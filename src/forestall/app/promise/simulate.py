@@ -95,7 +95,7 @@ def simulate(
     own_placement = placement if callable(placement) else None
     if own_placement is None:
         named = {"placement": placement, **named}
-    settings, predictor = _settings_of(named, predictor, run_log)
+    settings, asks = _settings_of(named, predictor, run_log)
     log = prepare_failures(run_log, settings)
     outages, played = None, log
     if maintenance is not None:
@@ -104,8 +104,8 @@ def simulate(
     period = log.span if settings.repeat_failures else 0
     start = first_moment(workload, played)
     beside = Beside.of(run_log, events, metrics)
-    learnt = at_start(predictor, settings, start) if settings.predictor == "hazard" else None
-    known = None if isinstance(predictor, TracePredictor) else learnt or predictor
+    learnt = at_start(asks, settings, start) if settings.predictor == "hazard" else None
+    known = None if isinstance(asks, TracePredictor) else learnt or asks
     table = None
     if settings.predictor == "learned" and not isinstance(known, Learner):
         raise ParameterError("predictor", "learned", "a trained predictor, or the file of one")
