@@ -139,6 +139,7 @@ def _run(
             running.desk,
             access.Access(store, settings.serve.operators),
             application.ApiSettings(running.stale, settings.serve.rate),
+            web_site.MOUNTS,
         )
         server = web_server.SiteServer(site, where)
         first = not any(one.role == "operator" for one in store.all())
