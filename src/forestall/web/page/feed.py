@@ -13,10 +13,12 @@ from typing import Any, Final
 
 from forestall.model.errors import ForestallError
 from forestall.model.live.desk import ClusterTold, Desk, Viewer
-from forestall.web.page.documents import Document, of_jobs, of_nodes, of_rows
+from forestall.web.page.documents import Document, of_deadlines, of_jobs, of_nodes, of_rows
 
 RESTS: Final = 8
 """Asking the desk takes at most one part of so many of the time."""
+MOST_OPEN: Final = 10_000
+"""Open promises whose deadlines the time line can show."""
 BEAT: Final = 10
 """s after which browsers are told that nothing is new: those who hear nothing say so."""
 FORGOTTEN: Final = 600
@@ -125,6 +127,7 @@ class Feed:
         content = {
             "nodes": of_nodes(desk.nodes(viewer)),
             "jobs": of_jobs(desk.jobs(viewer)),
+            "deadlines": of_deadlines(desk.promises(viewer, ended=False, most=MOST_OPEN)),
             "promises": of_rows("promises", desk.promises(viewer)),
             "record": record,
         }

@@ -8,7 +8,7 @@ import { Quote } from "forestall-page/quote.js";
 import { Record } from "forestall-page/record.js";
 import { Timeline } from "forestall-page/timeline.js";
 
-const NEEDS = { cluster: ["nodes", "jobs", "promises"], quote: [], promises: ["promises"], record: ["record"], proposals: ["proposals"] };
+const NEEDS = { cluster: ["nodes", "jobs", "deadlines"], quote: [], promises: ["promises"], record: ["record"], proposals: ["proposals"] };
 const TITLES = { cluster: "Cluster", quote: "Quote", promises: "Promises", record: "Record", proposals: "Proposals" };
 const THEMES = [["light dark", "System"], ["light", "Light"], ["dark", "Dark"]];
 const OLD = 150; // s after which a look is old
@@ -149,7 +149,7 @@ export default {
       <div class="fs-overview" v-if="at === 'cluster'">
         <node-map v-if="doc('nodes')" :nodes="doc('nodes')" :now="now" :tall="tall"></node-map>
         <section v-else class="fs-panel fs-loading" aria-hidden="true"></section>
-        <timeline v-if="doc('jobs')" :jobs="doc('jobs')" :promises="doc('promises')" :now="now" :cluster="cluster" :viewer="viewer" :size="size" :narrow="narrow"></timeline>
+        <timeline v-if="doc('jobs')" :jobs="doc('jobs')" :deadlines="doc('deadlines')" :now="now" :cluster="cluster" :viewer="viewer" :size="size" :narrow="narrow"></timeline>
         <section v-else class="fs-panel fs-loading" aria-hidden="true"></section>
       </div>
     </div>
