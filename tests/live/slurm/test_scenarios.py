@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,26 @@ def test_every_rule_holds_after_every_step(first: int) -> None:
     assert kept > PART
 
 
+@pytest.mark.parametrize("first", range(0, 80, PART))
+def test_every_rule_holds_while_rules_drain_reboot_and_bring_back(first: int) -> None:
+    """The same, with all rules on: a check that calls nodes ill, nodes that eat jobs, forecasts."""
+    done: Counter[str] = Counter()
+    for seed in range(first, first + PART):
+        one = play(seed, steps=60, ruled=True)
+        done.update(type(deed.action).__name__ for deed in one.world.state.deeds)
+    assert done["DrainNode"] > PART
+    assert done["RebootNode"]
+    assert done["ResumeNode"]
+
+
 def test_a_refusal_says_nothing_of_the_try_before_it() -> None:
     """Seed 1186: a job arrived late, after another try to submit it had been refused."""
     play(1186)
+
+
+def test_a_stale_look_does_not_hide_what_was_just_done() -> None:
+    """Seed 278: a node that had been drained, and seen to be, stood in service in the next look."""
+    play(278)
 
 
 @pytest.mark.parametrize("seed", [1, 5])
