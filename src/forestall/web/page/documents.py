@@ -17,7 +17,7 @@ from forestall.model.live.desk import JobTold, NodeTold, PromiseTold
 from forestall.show.clean import clean
 
 FREE, BUSY, OUT, DOWN = range(4)
-"""How the map of nodes draws one: in service without and with work, taken out of service, failed."""
+"""How the map draws a node: in service without and with work, taken out of service, failed."""
 _DOWN: Final = ("DOWN", "FAIL", "NOT_RESPONDING", "UNKNOWN", "ERROR", "*")
 _BUSY: Final = ("ALLOC", "MIXED", "COMPLETING")
 _PACKING: Final = 5

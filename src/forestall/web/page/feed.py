@@ -24,7 +24,7 @@ BEAT: Final = 10
 FORGOTTEN: Final = 600
 """s after which what nobody looks at is dropped."""
 _PASSING: Final = {"now": 0, "looked": None, "cycle": 0, "cycle_s": 0.0}
-"""What differs in every look, and alone is no reason to ask for all the rest: but a new cycle is."""
+"""What differs in every look, and is no reason to ask for the rest; a new cycle is."""
 
 
 @dataclass(frozen=True)

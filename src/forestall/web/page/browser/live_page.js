@@ -130,7 +130,7 @@ export default {
     <form method="post" action="logout"><button type="submit" class="fs-quiet" :title="'Signed in as ' + name + (operates ? ', operator' : '')"><span class="fs-cut">{{ name }}</span> <u>sign out</u></button></form>
   </div>
 </header>
-<main id="fs-main" ref="main" tabindex="-1">
+<div id="fs-main" class="fs-main" ref="main" tabindex="-1">
   <div v-if="silent" class="fs-banner" role="alert">The connection to the server is lost. What you see is {{ duration(Math.round(passed)) }} old or older.</div>
   <div v-else-if="said" class="fs-banner" role="alert">The controller cannot answer: {{ said }}.<span v-if="cluster"> What you see is {{ duration(age) }} old.</span></div>
   <div v-else-if="seen && cluster.said" class="fs-banner" role="alert">The last look at the cluster failed: {{ cluster.said }}. What you see is {{ duration(age) }} old.</div>
@@ -158,7 +158,7 @@ export default {
     <div v-if="at === 'record'"><h1>Record</h1><record v-if="doc('record')" :record="doc('record')" :viewer="viewer"></record></div>
     <div v-if="at === 'proposals' && operates"><proposals ref="proposals" v-if="doc('proposals')" :proposals="doc('proposals')" :now="now" @decide="$emit('decide', $event)"></proposals></div>
   </template>
-</main>
+</div>
 <footer class="fs-soft">Times in {{ zone }}.<template v-if="cluster"> Cycle {{ count(cluster.cycle) }} took {{ duration(cluster.cycle_s) === '0 s' ? '< 1 s' : duration(cluster.cycle_s) }}.</template></footer>
 </div>`,
 };
