@@ -27,7 +27,10 @@ from forestall.model.live.desk import (
 NOW = 1_795_000_000
 HOUR = 3600
 PEOPLE = ("alice", "bob", "carol")
-HOSTILE = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>\u202e{{ 7*7 }}`${window.hurt=1}`'
+HOSTILE = (
+    '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>'
+    "\u202e{{ 7*7 }}`${window.hurt=1}`"
+)
 
 
 class ToldDesk:
@@ -36,7 +39,8 @@ class ToldDesk:
     def __init__(self, nodes: int = 64, jobs: int = 40, seed: int = 1, now: int = NOW) -> None:
         self.chance = random.Random(seed)
         self.now, self.cycle, self.said = now, 41, ""
-        self.asked = 0
+        self.asked, self.fails = 0, ""
+        self.orders: dict[str, JobOrder] = {}
         self._nodes = [self._node(k) for k in range(nodes)]
         self._jobs = [self._job(k, jobs) for k in range(jobs)]
         self._promises = [self._promise(one) for one in self._jobs if one.promise]
@@ -74,8 +78,14 @@ class ToldDesk:
         likely = probability - self.chance.choice((0.0, 0.0, 0.001, 0.2))
         end = job.end or self.now + 3 * HOUR
         acts = (
-            ActTold(self.now - HOUR, "reserve", f"forestall_{job.promise}", "confirmed", "holds a promise"),
-            ActTold(self.now - 600, "signal", str(job.id), "carried out", f"n00007 fails with 21 %: {HOSTILE}"),
+            ActTold(
+                self.now - HOUR, "reserve", f"forestall_{job.promise}", "confirmed",
+                "holds a promise",
+            ),
+            ActTold(
+                self.now - 600, "signal", str(job.id), "carried out",
+                f"n00007 fails with 21 %: {HOSTILE}",
+            ),
         )  # fmt: skip
         return PromiseTold(
             job.promise, job.user, self.now - 2 * HOUR, end + self.chance.randrange(0, 2 * HOUR),
@@ -87,8 +97,8 @@ class ToldDesk:
         outcome = self.chance.choice(("kept", "kept", "kept", "missed", "void"))
         deadline = self.now - (k + 1) * HOUR
         return PromiseTold(
-            f"{k:04d}fedcba", PEOPLE[k % 3], deadline - 9 * HOUR, deadline, 0.9, k % 2 == 0, k + 1, 2,
-            HOUR, deadline - 4 * HOUR, outcome, "" if outcome == "kept" else "node failure",
+            f"{k:04d}fedcba", PEOPLE[k % 3], deadline - 9 * HOUR, deadline, 0.9, k % 2 == 0,
+            k + 1, 2, HOUR, deadline - 4 * HOUR, outcome, "" if outcome == "kept" else "node failure",
             deadline - 900 if outcome == "kept" else None, None, None, (),
         )  # fmt: skip
 
@@ -101,10 +111,17 @@ class ToldDesk:
             self.now - 60 * (k + 1), self.now + 1800, "" if k < 3 else "by ops: not today",
         )  # fmt: skip
 
+    def pass_time(self, seconds: int) -> None:
+        """Let the cluster's clock pass."""
+        self.now += seconds
+        self.cycle += 1
+
     # ---------------------------------------------------------------------------- Desk
 
     def cluster(self, viewer: Viewer) -> ClusterTold:
         self.asked += 1
+        if self.fails:
+            raise InputError(self.fails)
         running = sum(one.state == "RUNNING" for one in self._jobs)
         mine = [one for one in self.promises(viewer) if one.outcome == "open"]
         waits = sum(one.state == "proposed" for one in self._proposals)
@@ -148,10 +165,11 @@ class ToldDesk:
 
     def accept(self, viewer: Viewer, offer: str, order: JobOrder) -> PromiseTold:
         made = replace(
-            self._promises[0], id=offer, owner=viewer.name, outcome="open", at=self.now, job=9000,
+            self._promises[1], id=offer, owner=viewer.name, outcome="open", at=self.now, job=9000,
             deadline=self.now + 2 * HOUR, done=(), probability=0.9, likely=0.9,
         )  # fmt: skip
         self._promises.insert(0, made)
+        self.orders[offer] = order
         return made
 
     def promises(self, viewer: Viewer, *, ended: bool = True, most: int = 500) -> list[PromiseTold]:
@@ -179,10 +197,15 @@ class ToldDesk:
         raise InputError(f"proposal {proposal} is not there any more")
 
     def calibration(self, viewer: Viewer) -> list[DecileTold]:
-        return [
-            DecileTold(0.1 * k, 0.1 * (k + 1), 12 * k * k, round(12 * k * k * (0.1 * k + 0.05)), k, 0.1 * k + 0.06, max(0.0, 0.1 * k - 0.1 / (k + 0.3)), min(1.0, 0.1 * k + 0.4 / (k + 2)))
-            for k in range(10)
-        ]  # fmt: skip
+        rows = []
+        for k in range(10):
+            low, made, void = k / 10, 12 * k * k, k
+            settled, share = made - void, min(low + 0.06, 1.0)
+            kept = round(settled * share)
+            spread = 1.96 * (share * (1 - share) / max(settled, 1)) ** 0.5
+            least, most = max(0.0, share - spread), min(1.0, share + spread)
+            rows.append(DecileTold(low, low + 0.1, made, kept, void, low + 0.055, least, most))
+        return rows
 
     def predictors(self, viewer: Viewer) -> list[PredictorTold]:
         return [

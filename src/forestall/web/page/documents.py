@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from forestall.model.live.desk import JobTold, NodeTold
+from forestall.model.live.desk import JobTold, NodeTold, PromiseTold
 from forestall.show.clean import clean
 
 FREE, BUSY, OUT, DOWN = range(4)
-"""How the map of nodes draws one: in service without and with work, taken out of service, failed."""
+"""How the map draws a node: in service without and with work, taken out of service, failed."""
 _DOWN: Final = ("DOWN", "FAIL", "NOT_RESPONDING", "UNKNOWN", "ERROR", "*")
 _BUSY: Final = ("ALLOC", "MIXED", "COMPLETING")
 _PACKING: Final = 5
@@ -95,6 +95,17 @@ def of_jobs(jobs: Sequence[JobTold]) -> dict[str, Any]:
             for one in jobs
         ]
     }  # fmt: skip
+
+
+def of_deadlines(promises: Sequence[PromiseTold]) -> dict[str, Any]:
+    """Return what the time line shows of open promises, by their ids."""
+    return {
+        "deadlines": {
+            one.id: [one.deadline, one.probability, one.likely]
+            for one in promises
+            if one.outcome == "open"
+        }
+    }
 
 
 def of_rows(name: str, rows: Sequence[Any]) -> dict[str, Any]:

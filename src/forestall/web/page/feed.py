@@ -13,14 +13,18 @@ from typing import Any, Final
 
 from forestall.model.errors import ForestallError
 from forestall.model.live.desk import ClusterTold, Desk, Viewer
-from forestall.web.page.documents import Document, of_jobs, of_nodes, of_rows
+from forestall.web.page.documents import Document, of_deadlines, of_jobs, of_nodes, of_rows
 
 RESTS: Final = 8
 """Asking the desk takes at most one part of so many of the time."""
+MOST_OPEN: Final = 10_000
+"""Open promises whose deadlines the time line can show."""
+BEAT: Final = 10
+"""s after which browsers are told that nothing is new: those who hear nothing say so."""
 FORGOTTEN: Final = 600
 """s after which what nobody looks at is dropped."""
 _PASSING: Final = {"now": 0, "looked": None, "cycle": 0, "cycle_s": 0.0}
-"""What differs in every look, and alone is no reason to ask for all the rest: but a new cycle is."""
+"""What differs in every look, and is no reason to ask for the rest; a new cycle is."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class _Seen:
     told: Told = field(default_factory=Told)
     mark: tuple[ClusterTold, int] | None = None
     next_at: float = 0.0
+    told_at: float = -BEAT
     wanted_at: float = 0.0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -105,7 +110,10 @@ class Feed:
             documents = seen.told.documents
             if anew or mark != seen.mark:
                 documents = self._documents(viewer)
+            elif not seen.told.said and self._clock() < seen.told_at + BEAT:
+                return
             seen.told, seen.mark = Told(asdict(cluster), documents), mark
+            seen.told_at = self._clock()
         except ForestallError as error:
             seen.told = Told(seen.told.cluster, seen.told.documents, str(error))
 
@@ -119,6 +127,7 @@ class Feed:
         content = {
             "nodes": of_nodes(desk.nodes(viewer)),
             "jobs": of_jobs(desk.jobs(viewer)),
+            "deadlines": of_deadlines(desk.promises(viewer, ended=False, most=MOST_OPEN)),
             "promises": of_rows("promises", desk.promises(viewer)),
             "record": record,
         }

@@ -15,8 +15,8 @@ _PAGE: Final = """<!DOCTYPE html>
 <body class="fs-login"><main>
 <p class="fs-brand">forestall</p>
 <h1>Sign in</h1>
-<p class="fs-soft">Paste your token. <code>forestall serve</code> prints the operator's once; ask your operators
-for one of your own.</p>
+<p class="fs-soft">Paste your token. <code>forestall serve</code> prints the operator's once;
+ask your operators for one of your own.</p>
 <form method="post" action="login">
 <label for="token">Token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" autofocus required

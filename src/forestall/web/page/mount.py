@@ -21,8 +21,9 @@ WRONG: Final = "This token is nobody's. Check that all of it was pasted."
 PAUSE: Final = 0.5
 """s that a wrong token costs."""
 ICON: Final = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3.5"'
-    ' fill="#0072b2"/><path d="M4 8.4 7 11.4 12.2 4.8" fill="none" stroke="#fff" stroke-width="2"/></svg>'
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">'
+    '<rect width="16" height="16" rx="3.5" fill="#0072b2"/>'
+    '<path d="M4 8.4 7 11.4 12.2 4.8" fill="none" stroke="#fff" stroke-width="2"/></svg>'
 )
 
 

@@ -34,7 +34,7 @@ export function duration(seconds) {
   const size = Math.abs(seconds);
   for (const [unit, length, least] of [["d", 86400, 172800], ["h", 3600, 7200], ["min", 60, 120]])
     if (size >= least || (length < 86400 && size >= length && size % length === 0))
-      return `${Number((seconds / length).toFixed(1)).toLocaleString("en-GB")} ${unit}`;
+      return `${Number((seconds / length).toFixed(unit === "min" && size >= 600 ? 0 : 1)).toLocaleString("en-GB")} ${unit}`;
   return `${Math.round(seconds)} s`;
 }
 

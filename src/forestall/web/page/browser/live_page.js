@@ -8,9 +8,10 @@ import { Quote } from "forestall-page/quote.js";
 import { Record } from "forestall-page/record.js";
 import { Timeline } from "forestall-page/timeline.js";
 
-const NEEDS = { cluster: ["nodes", "jobs", "promises"], quote: [], promises: ["promises"], record: ["record"], proposals: ["proposals"] };
+const NEEDS = { cluster: ["nodes", "jobs", "deadlines"], quote: [], promises: ["promises"], record: ["record"], proposals: ["proposals"] };
 const TITLES = { cluster: "Cluster", quote: "Quote", promises: "Promises", record: "Record", proposals: "Proposals" };
 const THEMES = [["light dark", "System"], ["light", "Light"], ["dark", "Dark"]];
+const OLD = 150; // s after which a look is old
 const LOST = 30; // s without news after which the page says so
 
 export default {
@@ -19,7 +20,7 @@ export default {
   emits: ["ask", "take", "decide"],
   data() {
     return {
-      at: this.view, cluster: null, versions: {}, docs: {}, said: "", now: 0, pace: 1, heard: 0, told_at: 0, silent: false,
+      at: this.view, cluster: null, versions: {}, docs: {}, said: "", now: 0, heard: 0, looked: null, passed: 0, silent: false,
       theme: "light dark", tall: 300, size: 12, wide: false, narrow: false, failed: "",
     };
   },
@@ -28,8 +29,10 @@ export default {
     viewer() { return { name: this.name, operates: this.operates }; },
     zone: () => ZONE,
     themeName() { return THEMES.find(([key]) => key === this.theme)[1]; },
-    age() { return this.cluster?.looked == null ? null : Math.max(0, Math.round(this.now - this.cluster.looked)); },
-    old() { return this.age !== null && (this.age > 150 || this.cluster.said !== ""); },
+    seen() { return this.cluster !== null && this.cluster.looked !== null; },
+    // Of the last look, in seconds of the viewer's own clock.
+    age() { return this.seen ? Math.max(0, Math.round(this.heard + this.passed - this.looked)) : null; },
+    old() { return this.seen && (this.age > OLD || this.cluster.said !== ""); },
     look() { return this.age === null ? "not seen yet" : `${this.narrow ? "" : "seen "}${this.age < 2 ? "just now" : `${duration(this.age)} ago`}`; },
     lead() {
       const one = this.cluster, off = one.nodes - one.up;
@@ -79,19 +82,19 @@ export default {
     // Python tells: the cluster in numbers, the documents' versions, what could not be done.
     told(cluster, versions, said) {
       const at = performance.now() / 1000;
-      if (cluster && this.cluster && at - this.heard > 0.2) {
-        const pace = (cluster.now - this.cluster.now) / (at - this.heard);
-        if (pace >= 0) this.pace = Math.abs(pace - 1) < 0.5 ? 1 : 0.5 * this.pace + 0.5 * pace;
+      if (cluster) {
+        if (cluster.looked !== null && cluster.looked !== this.cluster?.looked) this.looked = at - (cluster.now - cluster.looked) / Math.max(1, cluster.speed);
+        this.cluster = Object.freeze(cluster);
+        this.now = cluster.now;
       }
-      if (cluster) { this.cluster = cluster; this.now = cluster.now; }
-      this.heard = at; this.silent = false; this.said = said; this.versions = versions;
+      this.heard = at; this.passed = 0; this.silent = false; this.said = said; this.versions = versions;
       this.fetchAll();
     },
     step() {
       if (!this.cluster) return;
-      const passed = performance.now() / 1000 - this.heard;
-      this.silent = passed > LOST;
-      if (this.pace <= 2) this.now = Math.round(this.cluster.now + passed);
+      this.passed = performance.now() / 1000 - this.heard;
+      this.silent = this.passed > LOST;
+      this.now = Math.round(this.cluster.now + this.passed * this.cluster.speed);
     },
     fetchAll() { for (const name of NEEDS[this.at]) this.fetchOne(name); },
     async fetchOne(name) {
@@ -122,18 +125,19 @@ export default {
   <span class="fs-brand">forestall<em v-if="cluster?.simulated">simulated</em></span>
   <nav class="fs-nav" aria-label="Views"><a v-for="[key, words] in views" :key="key" :href="key === 'cluster' ? './' : key" :aria-current="at === key ? 'page' : null" @click.exact.prevent="go(key)">{{ words }}<b v-if="key === 'proposals' && cluster?.proposals_open" class="fs-badge">{{ count(cluster.proposals_open) }}</b></a></nav>
   <div class="fs-state">
-    <span v-if="cluster" class="fs-age" role="status" :class="{ 'fs-warn': old || silent }"><i aria-hidden="true"></i>{{ look }}</span>
+    <span v-if="cluster" class="fs-age" :class="{ 'fs-warn': old || silent || !seen }"><i aria-hidden="true"></i>{{ look }}</span>
     <button type="button" class="fs-quiet" @click="switchTheme" :aria-label="'Colours: ' + themeName + '. Change'" :title="'Colours: ' + themeName"><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" stroke-width="1.6"/><path d="M8 1.8a6.2 6.2 0 0 1 0 12.4z" fill="currentColor"/></svg><span>{{ themeName }}</span></button>
     <form method="post" action="logout"><button type="submit" class="fs-quiet" :title="'Signed in as ' + name + (operates ? ', operator' : '')"><span class="fs-cut">{{ name }}</span> <u>sign out</u></button></form>
   </div>
 </header>
-<main id="fs-main" ref="main" tabindex="-1">
-  <div v-if="silent" class="fs-banner" role="alert">The connection to the server is lost. What you see is {{ duration(Math.round(now - cluster.now) + 1) }} old or older.</div>
+<div id="fs-main" class="fs-main" ref="main" tabindex="-1">
+  <div v-if="silent" class="fs-banner" role="alert">The connection to the server is lost. What you see is {{ duration(Math.round(passed)) }} old or older.</div>
   <div v-else-if="said" class="fs-banner" role="alert">The controller cannot answer: {{ said }}.<span v-if="cluster"> What you see is {{ duration(age) }} old.</span></div>
-  <div v-else-if="cluster && cluster.said" class="fs-banner" role="alert">The last look at the cluster failed: {{ cluster.said }}. What you see is {{ duration(age) }} old.</div>
+  <div v-else-if="seen && cluster.said" class="fs-banner" role="alert">The last look at the cluster failed: {{ cluster.said }}. What you see is {{ duration(age) }} old.</div>
   <div v-else-if="old" class="fs-banner" role="alert">The cluster was last seen {{ duration(age) }} ago. Nothing is promised on what is that old.</div>
   <p v-if="failed" class="fs-banner" role="alert">{{ failed }}</p>
   <p v-if="!cluster" class="fs-wait" role="status">{{ said ? '' : 'Waiting for the controller…' }}</p>
+  <p v-else-if="!seen" class="fs-wait" role="status">The controller has not seen the cluster yet: its first look is on its way.<template v-if="cluster.said && !cluster.said.includes('not seen yet')"><br>{{ cluster.said }}</template></p>
   <template v-else>
     <div v-show="at === 'cluster'">
       <h1>Cluster now</h1>
@@ -145,7 +149,7 @@ export default {
       <div class="fs-overview" v-if="at === 'cluster'">
         <node-map v-if="doc('nodes')" :nodes="doc('nodes')" :now="now" :tall="tall"></node-map>
         <section v-else class="fs-panel fs-loading" aria-hidden="true"></section>
-        <timeline v-if="doc('jobs')" :jobs="doc('jobs')" :promises="doc('promises')" :now="now" :cluster="cluster" :viewer="viewer" :size="size" :narrow="narrow"></timeline>
+        <timeline v-if="doc('jobs')" :jobs="doc('jobs')" :deadlines="doc('deadlines')" :now="now" :cluster="cluster" :viewer="viewer" :size="size" :narrow="narrow"></timeline>
         <section v-else class="fs-panel fs-loading" aria-hidden="true"></section>
       </div>
     </div>
@@ -154,7 +158,7 @@ export default {
     <div v-if="at === 'record'"><h1>Record</h1><record v-if="doc('record')" :record="doc('record')" :viewer="viewer"></record></div>
     <div v-if="at === 'proposals' && operates"><proposals ref="proposals" v-if="doc('proposals')" :proposals="doc('proposals')" :now="now" @decide="$emit('decide', $event)"></proposals></div>
   </template>
-</main>
+</div>
 <footer class="fs-soft">Times in {{ zone }}.<template v-if="cluster"> Cycle {{ count(cluster.cycle) }} took {{ duration(cluster.cycle_s) === '0 s' ? '< 1 s' : duration(cluster.cycle_s) }}.</template></footer>
 </div>`,
 };

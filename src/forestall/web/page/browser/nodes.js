@@ -23,7 +23,7 @@ function inkOn(colour) {
 export const NodeMap = {
   components: { Pager, Choice },
   props: { nodes: Object, now: Number, tall: Number },
-  data: () => ({ way: "map", text: "", kind: null, risk: null, at: -1, tip: null, page: 0, width: 0, sort: "name" }),
+  data: () => ({ way: "map", text: "", kind: null, risk: null, at: -1, tip: null, frame: {}, page: 0, width: 0, sort: "name" }),
   computed: {
     total() { return this.nodes.names.length; },
     risks() { return this.nodes.reliability.map(riskOf); },
@@ -121,7 +121,6 @@ export const NodeMap = {
       pen.scale(ratio, ratio);
       const look = this.colours();
       for (let k = 0; k < this.total; k += 1) this.cell(pen, k, look);
-      if (this.at >= 0) this.frame(pen, this.at, look);
     },
     cell(pen, k, look) {
       const { across, down, columns } = this.layout;
@@ -172,20 +171,14 @@ export const NodeMap = {
       const value = this.nodes.reliability[k];
       pen.fillText(value < 0 ? "-" : evenPercent(value / 10000), x + w / 2, y + h * 0.58, w - 4);
     },
-    frame(pen, k, look) {
-      const { across, down, columns } = this.layout;
-      const gap = down > 24 ? 4 : down > 12 ? 2 : 1;
-      pen.strokeStyle = look.ink; pen.lineWidth = 2;
-      pen.strokeRect((k % columns) * across + 1, Math.floor(k / columns) * down + 1, across - gap - 2, down - gap - 2);
-    },
     point(k) {
-      if (k < 0 || k >= this.total) { this.at = -1; this.tip = null; this.draw(); return; }
+      if (k < 0 || k >= this.total) { this.at = -1; this.tip = null; return; }
       const { across, down, columns } = this.layout;
       this.at = k;
       const x = (k % columns) * across, y = Math.floor(k / columns) * down;
-      const flip = x + 260 > this.width;
+      const flip = x + 260 > this.width, gap = down > 24 ? 4 : down > 12 ? 2 : 1;
+      this.frame = { left: `${x}px`, top: `${y}px`, width: `${across - gap}px`, height: `${down - gap}px` };
       this.tip = { left: `${flip ? Math.max(0, x - 250) : x + across + 4}px`, top: `${y + down + 2}px` };
-      this.draw();
     },
     hover(event) {
       const { across, down, columns } = this.layout;
@@ -229,6 +222,7 @@ export const NodeMap = {
   </div>
   <div v-if="way === 'map'" class="fs-map" ref="box" @mouseleave="point(-1)">
     <canvas ref="canvas" tabindex="0" role="application" aria-roledescription="map of nodes" :aria-label="total + ' nodes; move with the arrow keys, or choose Table'" aria-describedby="fs-node-words" @mousemove="hover" @click="hover" @keydown="key" @blur="point(-1)"></canvas>
+    <i v-if="tip" class="fs-frame" :style="frame"></i>
     <div v-if="tip" class="fs-tip" :style="tip" aria-hidden="true">{{ tipWords }}</div>
     <span id="fs-node-words" class="fs-unseen" role="status">{{ tipWords }}</span>
   </div>

@@ -51,7 +51,7 @@ export const Promises = {
     <li v-for="one in shown" :key="one.id">
       <button class="fs-promise" type="button" :aria-expanded="open === one.id" @click="open = open === one.id ? '' : one.id">
         <span class="fs-pill" :class="'fs-' + state(one)">{{ stateWords(one) }}</span>
-        <span class="fs-what"><b>{{ one.job === null ? 'job not known yet' : 'job ' + one.job }}</b><span class="fs-soft">{{ viewer.operates ? one.owner + ' · ' : '' }}{{ count(one.nodes) }} {{ one.nodes === 1 ? 'node' : 'nodes' }} for {{ duration(one.length) }}</span></span>
+        <span class="fs-what"><b>{{ one.job === null ? 'promise ' + one.id.slice(0, 8) : 'job ' + one.job }}</b><span class="fs-soft">{{ viewer.operates ? one.owner + ' · ' : '' }}{{ count(one.nodes) }} {{ one.nodes === 1 ? 'node' : 'nodes' }} for {{ duration(one.length) }}</span></span>
         <span class="fs-what"><b>{{ percent(one.probability) }} by {{ time(one.deadline, now) }}</b><span class="fs-soft">{{ away(one.deadline, now) }}</span></span>
         <span class="fs-what"><b>{{ one.outcome === 'open' ? (one.likely === null ? 'likelihood not known' : percent(one.likely) + ' likely now') : fate(one) }}</b><span v-if="one.outcome === 'open'" class="fs-soft">{{ fate(one) }}</span></span>
         <span class="fs-more" aria-hidden="true">{{ open === one.id ? '▴' : '▾' }}</span>

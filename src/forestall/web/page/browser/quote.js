@@ -32,7 +32,7 @@ export const Quote = {
     offers() {
       if (!this.answer) return [];
       const { offers, by } = this.answer.quote;
-      return by && !offers.some((one) => one.id === by.id) ? [by, ...offers] : offers;
+      return by && !offers.some((one) => this.isBy(one)) ? [by, ...offers] : offers;
     },
     expired() { return this.offers.length && this.offers.every((one) => one.expires <= this.now); },
     lead() {
@@ -48,6 +48,10 @@ export const Quote = {
   },
   methods: {
     away, duration, fullTime, localField, percent, recordWords, time,
+    isBy(one) {
+      const by = this.answer.quote.by;
+      return by !== null && ["start", "deadline", "probability"].every((name) => one[name] === by[name]);
+    },
     ask() {
       this.said = ""; this.marks += 1; this.asking = this.marks; this.taking = null; this.made = null;
       const question = { nodes: Number(this.nodes), by: momentOf(this.by), percent: Number(this.least) };
@@ -122,9 +126,9 @@ export const Quote = {
     <p v-if="answer.quote.said" class="fs-soft">{{ answer.quote.said }}</p>
     <p v-if="expired" class="fs-trouble" role="status">These offers have expired. <button class="fs-link" type="button" @click="ask">Ask again</button></p>
     <ol class="fs-offers">
-      <li v-for="one in offers" :key="one.id" :class="{ 'fs-chosen': taking && taking.id === one.id, 'fs-by': answer.quote.by && answer.quote.by.id === one.id }">
+      <li v-for="one in offers" :key="one.id" :class="{ 'fs-chosen': taking && taking.id === one.id, 'fs-by': isBy(one) }">
         <div class="fs-odds"><b>{{ percent(one.probability) }}</b><span class="fs-meter" aria-hidden="true"><i :style="{ width: 100 * one.probability + '%' }"></i></span></div>
-        <div class="fs-when"><b :title="fullTime(one.deadline)">by {{ time(one.deadline, now) }}</b><span class="fs-soft">{{ away(one.deadline, now) }}; starts {{ time(one.start, now) }}</span><em v-if="answer.quote.by && answer.quote.by.id === one.id" class="fs-tag">the best that ends by {{ time(answer.question.by, now) }}</em></div>
+        <div class="fs-when"><b :title="fullTime(one.deadline)">by {{ time(one.deadline, now) }}</b><span class="fs-soft">{{ away(one.deadline, now) }}; starts {{ time(one.start, now) }}</span><em v-if="isBy(one)" class="fs-tag">the best that ends by {{ time(answer.question.by, now) }}</em></div>
         <button class="fs-button" type="button" :disabled="one.expires <= now" @click="choose(one)" :aria-label="'Take the offer by ' + time(one.deadline, now) + ' with ' + percent(one.probability)">{{ one.expires <= now ? 'Expired' : 'Take' }}</button>
         <p class="fs-why"><span>Record: {{ recordWords(one.record) }}</span><span v-for="why in one.reasons" :key="why">{{ why }}</span></p>
       </li>

@@ -39,6 +39,7 @@ export const Record = {
     said() { return this.deciles.reduce((sum, one) => sum + one.said * (one.made - one.void), 0) / Math.max(1, this.settled); },
     off() { return this.deciles.filter((one) => one.made > one.void && (one.said < one.least || one.said > one.most)).length; },
     lead() {
+      if (this.settled === 1) return `One promise is settled: it was ${this.kept ? "kept" : "missed"}; ${percent(this.said)} was said.`;
       if (!this.settled) return "No promise is settled yet: there is no record.";
       const words = `Of ${plural(this.settled, "settled promise")}, ${percent(this.kept / this.settled)} were kept; ${percent(this.said)} was said on average.`;
       return words + (this.off ? ` In ${plural(this.off, "decile")}, what was said lies outside the 95 % interval of what was kept.` : " What was said lies within the 95 % interval of what was kept in every decile.");
@@ -52,6 +53,7 @@ export const Record = {
     gain() {
       const sum = this.costs.reduce((all, one) => all + one.saved - one.spent, 0);
       if (!this.costs.length) return "Nothing was done yet.";
+      if (this.costs.every((one) => one.saved === 0 && one.spent === 0)) return "No cost and no saving is known yet.";
       return sum >= 0 ? `Actions saved ${nodeHours(sum)} more than they cost, against doing nothing.` : `Actions cost ${nodeHours(-sum)} more than they saved, against doing nothing.`;
     },
   },

@@ -14,12 +14,11 @@ const jobOf = ([id, user, name, partition, state, why, nodes, start, end, promis
 
 export const Timeline = {
   components: { Pager, Choice },
-  props: { jobs: Object, promises: Object, now: Number, cluster: Object, viewer: Object, size: Number, narrow: Boolean },
+  props: { jobs: Object, deadlines: Object, now: Number, cluster: Object, viewer: Object, size: Number, narrow: Boolean },
   data: () => ({ way: "line", span: "", among: "all", text: "", page: 0 }),
   computed: {
     all() { return this.jobs.jobs.map(jobOf); },
-    promised() { return new Map((this.promises?.promises || []).map((one) => [one.id, one])); },
-    amongs() {
+        amongs() {
       const some = [["all", "All"], ["running", "Running"], ["waiting", "Waiting"], ["promised", "Promised"]];
       return this.viewer.operates ? some : [...some, ["mine", "Mine"]];
     },
@@ -86,7 +85,10 @@ export const Timeline = {
       if (one.start === null) return "start not known";
       return this.x(one.start) >= 100 ? `starts ${this.time(one.start, this.now)} →` : "";
     },
-    promise(one) { return one.promise ? this.promised.get(one.promise) : undefined; },
+    promise(one) {
+      const told = one.promise ? this.deadlines?.deadlines[one.promise] : undefined;
+      return told && { deadline: told[0], probability: told[1], likely: told[2] };
+    },
     risk(one) {
       const promise = this.promise(one);
       return promise && promise.likely !== null && promise.likely < promise.probability - 0.02;
