@@ -75,7 +75,8 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "replay", "runs.audit", RUNS,
-        "Drive the engine from a run's event log, one event at a time, and compare its decisions.",
+        "Drive the engine with what was recorded, a run's event log or the ledger of forestall serve,\n"
+        "and compare its decisions.",
     ),
     CommandEntry(
         "reliability", "reliability.reliability", FAILING,
