@@ -75,8 +75,8 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "replay", "runs.audit", RUNS,
-        "Drive the engine with what was recorded, a run's event log or the ledger of forestall serve,\n"
-        "and compare its decisions.",
+        "Drive the engine with what was recorded, a run's event log or the ledger of forestall "
+        "serve,\nand compare its decisions.",
     ),
     CommandEntry(
         "reliability", "reliability.reliability", FAILING,

@@ -18,12 +18,12 @@ from typing import Final
 from forestall.live.guard.guard import HOUR, Doings, Pass, guard
 from forestall.live.guard.settings import GuardSettings
 from forestall.live.guard.sight import GONE, ClusterSight, JobSight, NodeSight, ReservationSight
-from forestall.live.ledger.rows import ApprovalRow, IntentRow, RunRow, StateRow
+from forestall.live.ledger.rows import ApprovalRow, IntentRow, OutcomeRow, RunRow, StateRow
 from forestall.live.replays.recorded import Recorded
 from forestall.model.live.intents import ON_JOBS, Action, Intent, IntentState, Role
 
 OF_LIMITS: Final = re.compile(
-    r"is switched off|is not settled|maintenance until|quiet hours|s must pass"
+    r"is switched off|maintenance until|quiet hours|s must pass"
     r"|actions within an hour|at once; at most"
 )
 """What refusals say that rest on nothing but settings and earlier intents."""
@@ -60,8 +60,10 @@ class GuardedAgain:
 
     @property
     def changed(self) -> list[JudgedAgain]:
-        """Return those of which something else would have become."""
-        return [one for one in self.judged if one.was is not one.other]
+        """Return those of which something else would have become; how one was not carried out is
+        no matter."""
+        return [one for one in self.judged if one.was is not one.other
+                and not {one.was, one.other} <= {GuardWord.REFUSED, GuardWord.LEFT}]  # fmt: skip
 
     def counts(self, role: Role) -> tuple[Counter[GuardWord], Counter[GuardWord]]:
         """Return how often each word was said for intents of a role, and would have been."""
@@ -78,6 +80,7 @@ class _Told:
     word: GuardWord
     why: str
     approved: bool
+    failed: bool
 
 
 @dataclass(frozen=True)
@@ -126,13 +129,14 @@ def _told(recorded: Recorded) -> Iterable[_Told]:
         ):
             if str(state) in past:
                 row = past[str(state)]
-                yield _Told(intent, row.at, word, row.why, one.id in approved)
+                failed = str(IntentState.FAILED) in past
+                yield _Told(intent, row.at, word, row.why, one.id in approved, failed)
                 break
         else:
             waits = str(IntentState.DROPPED) not in past
             word = GuardWord.LEFT if not waits or len(past) > 1 else GuardWord.ASKED
             why = "waited" if waits else ""
-            yield _Told(intent, intent.decided, word, why, one.id in approved)
+            yield _Told(intent, intent.decided, word, why, one.id in approved, False)
 
 
 class _History:
@@ -147,6 +151,7 @@ class _History:
             for one in recorded.promises()
             if one.promise.held
         }
+        self._over = {row.promise: row.at for row in recorded.rows(OutcomeRow)}
         self._written: list[tuple[Intent, int]] = []
         self._drained: set[str] = set()
         self._reserved: dict[str, tuple[int, ReservationSight]] = {}
@@ -161,7 +166,7 @@ class _History:
             intent, self._sight(told), doings, self._settings, told.at, approved=told.approved
         )
         if verdict.kind is Pass.GO:
-            self._pass(intent, told.at)
+            self._pass(told)
             return GuardWord.PASSED, ""
         asked = verdict.kind in (Pass.ASK, Pass.WAIT)
         return (GuardWord.ASKED if asked else GuardWord.REFUSED), verdict.why
@@ -179,18 +184,23 @@ class _History:
         held = {name: one for name, (until, one) in self._reserved.items() if until > told.at}
         return _Replayed(told.at, True, nodes, jobs, held, wanted=intent.state)
 
-    def _pass(self, intent: Intent, at: int) -> None:
+    def _pass(self, told: _Told) -> None:
+        """Let an intent count; one that failed had no effect. Reservations end with their
+        promises."""
+        intent, at = told.intent, told.at
         least = at - self._memory
         self._written = [*((one, then) for one, then in self._written if then >= least),
                          (intent, at)]  # fmt: skip
+        if told.failed:
+            return
         if intent.action is Action.DRAIN:
             self._drained.add(intent.target)
         elif intent.action in (Action.RESUME, Action.REBOOT):  # a reboot ends in service
             self._drained.discard(intent.target)
         elif intent.action is Action.RESERVE:
             end = int(sum(intent.figures.get(name, 0.0) for name in ("start", "time")))
-            one = ReservationSight(intent.size, intent.partition)
-            self._reserved[intent.target] = (end, one)
+            end = min(end, self._over.get(intent.promise, end))
+            self._reserved[intent.target] = (end, ReservationSight(intent.size, intent.partition))
         elif intent.action is Action.RELEASE:
             self._reserved.pop(intent.target, None)
 

@@ -22,6 +22,7 @@ from forestall.live.slurm.reconcile import CHECKED
 from forestall.model.decisions import DecisionKind
 from forestall.model.events import Event, EventKind
 from forestall.model.live.canonical import canonical
+from forestall.model.nodes import NodeSet
 
 RESERVE = DecisionKind.RESERVE.name.lower()
 
@@ -165,8 +166,16 @@ class _Run:
         for position, (cycle, at, job) in sorted(self._jobs.items()):
             was, other = (first.get(position) for first in self._first)
             if canonical(_place(was)) != canonical(_place(other)):
-                found.append(JobPlacedOtherwise(cycle, at, job, was, other))
+                told = [self._named(one) for one in (was, other)]
+                found.append(JobPlacedOtherwise(cycle, at, job, *told))
         return found
+
+    def _named(self, one: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Return a reservation with its nodes by name."""
+        if one is None:
+            return None
+        numbers = NodeSet.parse(str(one.get("nodes", "")))
+        return {**one, "nodes": ",".join(self.names[k] for k in numbers)}
 
     @property
     def jobs(self) -> int:
