@@ -64,7 +64,7 @@ class Served:
         made: dict[str, Any] = told.json()
         return made
 
-    def until(self, what: str, true: Callable[[], Any], seconds: float = 90) -> None:
+    def until(self, what: str, true: Callable[[], Any], seconds: float = 180) -> None:
         end = time.monotonic() + seconds
         while not true():
             assert time.monotonic() < end, f"after {seconds} s not yet: {what}"

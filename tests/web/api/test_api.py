@@ -54,7 +54,7 @@ def test_the_schema_says_what_there_is(served: Served) -> None:
             assert one["description"], path
 
 
-@pytest.mark.parametrize("name", (*LISTS, *OPERATORS, "cluster"))
+@pytest.mark.parametrize("name", [*LISTS, *OPERATORS, "cluster"])
 def test_nothing_without_a_token(served: Served, name: str) -> None:
     for token in ("", "fst_wrong", "x" * 5000):
         told = served.client(token).get(f"/api/v1/{name}")
@@ -64,7 +64,7 @@ def test_nothing_without_a_token(served: Served, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["Basic cm9vdDpyb290", "Bearer", "bearer  ", "Bearer fst_é".encode().decode("latin1")]
+    "header", ["Basic cm9vdDpyb290", "Bearer", "bearer x y", "Bearer fst_\xe9"]
 )
 def test_nor_with_another_header(served: Served, header: str) -> None:
     told = served.client().get("/api/v1/nodes", headers={"Authorization": header.encode("latin1")})
@@ -203,7 +203,8 @@ def test_a_question_that_cannot_be(alice: httpx.Client, question: object) -> Non
     [
         b"", b"{", b"\xff\xfe", b'{"nodes": NaN, "time": 1}', b'{"nodes": 1, "time": Infinity}',
         b"[" * 100_000, b'{"nodes": 1' + b"0" * 5000 + b', "time": 1}',
-        b'{"nodes": 1, "time": 600, "name": "\\ud800"}', b'{"nodes": 1, "time": 600, "name": "\\u0000"}',
+        b'{"nodes": 1, "time": 600, "name": "\\ud800"}',
+        b'{"nodes": 1, "time": 600, "name": "\\u0000"}',
     ],
     ids=range(9),
 )  # fmt: skip

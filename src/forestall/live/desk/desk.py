@@ -16,15 +16,16 @@ from forestall.live.guard.settings import GuardSettings
 from forestall.live.ledger.queries import BookedIntent, BookedPromise, LedgerQueries
 from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger
+from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.controller import (
     CONSENTS,
     Controller,
     CycleTold,
     JobScript,
-    WantedNodes,
 )
 from forestall.live.slurm.reconcile import holds_nodes
 from forestall.live.slurm.view import ControllerView
+from forestall.model.cluster.actions import Submit
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.live.desk import (
     ClusterTold,
@@ -171,27 +172,13 @@ class ControllerDesk:
         now = self._clock()
         _check(question, now)
         self._settings.quoting()
-        held = self._guard.keeper.switch != "off"
-        told = [
-            offer_told(row, held)
-            for row in self._controller.quote(
-                WantedNodes(question.nodes, question.time, viewer.name)
-            )
-        ]
-        if question.by is None:
-            said = "" if told else "no start is known for such a job"
-            return QuoteTold(now, tuple(told[:7]), None, said)
-        by = question.by
-        in_time = [
-            offer_told(row, held)
-            for row in self._controller.quote(
-                WantedNodes(question.nodes, question.time, viewer.name, by)
-            )
-        ]
-        best = max(in_time, key=lambda one: (one.probability, -one.deadline), default=None)
-        enough = [one for one in told if one.probability >= question.probability][:7]
-        said = "" if enough else f"no start is known with {question.probability:.0%} or more"
-        return QuoteTold(now, tuple(enough), best, said)
+        job = WantedJob(
+            question.nodes, question.time, user=viewer.name, name=question.name,
+            partition=question.partition,
+        )  # fmt: skip
+        told = self._controller.quote(job, by=question.by, least=question.probability)
+        best = None if told.by is None else offer_told(told.by)
+        return QuoteTold(told.at, tuple(offer_told(row) for row in told.offers), best, told.said)
 
     def accept(self, viewer: Viewer, offer: str, order: JobOrder) -> PromiseTold:
         """Make an offer a promise and submit its job; again with the same offer: once. Also raises
@@ -201,13 +188,15 @@ class ControllerDesk:
         strange = [one for one in order.consents if one not in CONSENTS]
         if strange:
             raise ParameterError("consents", strange[0][:80], ", ".join(CONSENTS))
-        if not order.script.startswith("#!"):
-            raise ParameterError("script", order.script[:20], "a script that begins with #!")
         if not self._settings.submits_for(viewer.name):
             raise InputError(
                 f"jobs are submitted here as the service's own user; {viewer.name} cannot have one "
                 "submitted (serve as root with submit_as_owner = true)"
             )
+        Submit(  # what cannot be submitted is refused here, before anything is promised
+            offer, order.script, 1, 1, order.name, 0, order.words, order.partition,
+            output=order.output, user=viewer.name,
+        )  # fmt: skip
         job = JobScript(
             order.script, order.name, order.partition, order.words, tuple(order.consents),
             order.output,

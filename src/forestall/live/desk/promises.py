@@ -12,24 +12,21 @@ from forestall.model.live.desk import ActTold, OfferTold, PromiseTold, RecordTol
 from forestall.model.live.intents import IntentState
 from forestall.model.quotes import DecileRecord
 
-_NEAR = 0.05
 
-
-def offer_told(row: OfferRow, held: bool) -> OfferTold:
-    """Return an offer; `held`: whether its start would be held."""
+def offer_told(row: OfferRow) -> OfferTold:
+    """Return an offer."""
     reasons = tuple(str(one) for one in row.reasons)
     return OfferTold(
-        row.id, row.start, row.deadline, row.probability, held, row.expires,
-        record_told(row.record, row.probability), reasons,
+        row.id, row.start, row.deadline, row.probability, bool(row.held), row.expires,
+        record_told(row.record), reasons,
     )  # fmt: skip
 
 
-def record_told(record: Mapping[str, Any], probability: float) -> RecordTold:
+def record_told(record: Mapping[str, Any]) -> RecordTold:
     """Return a record as it stands in the ledger."""
-    low = float(record.get("low", max(probability - _NEAR, 0.0)))
-    high = float(record.get("high", min(probability + _NEAR, 1.0)))
-    made = int(record.get("made", record.get("said", 0)))
-    told = DecileRecord(round(low, 4), round(high, 4), made, int(record.get("kept", 0)))
+    told = DecileRecord(
+        float(record["low"]), float(record["high"]), int(record["made"]), int(record["kept"])
+    )
     return RecordTold(told.low, told.high, told.made, told.kept, told.brief)
 
 

@@ -28,10 +28,6 @@ API: Final = ("/api/", "/healthz", "/openapi.json", "/metrics")
 _TOO_LARGE: Final = b'{"detail":"the request is larger than 1 MiB"}'
 
 
-class TooLargeError(Exception):
-    """A body that went past the limit while it was read."""
-
-
 class Shield:
     """Wraps an application. A body that is too large gets 413, whatever it says of its length."""
 
@@ -43,33 +39,32 @@ class Shield:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = False
         of_api = str(scope["path"]).startswith(API)
+        refused, begun = _length(scope) > self._largest, False
+        read = 0
+
+        async def bounded() -> Message:
+            nonlocal read, refused
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self._largest:  # the rest is not read, nor any of it handed on
+                refused = True
+                return {"type": "http.disconnect"}
+            return message
 
         async def with_headers(message: Message) -> None:
             nonlocal begun
+            if refused and not begun:
+                return  # whatever is made of a part
             if message["type"] == "http.response.start":
                 begun = True
                 message = {**message, "headers": _with(message.get("headers", ()), of_api)}
             await send(message)
 
-        read = 0
-
-        async def bounded() -> Message:
-            nonlocal read
-            message = await receive()
-            read += len(message.get("body", b""))
-            if read > self._largest:
-                raise TooLargeError
-            return message
-
-        try:
-            if _length(scope) > self._largest:
-                raise TooLargeError
+        if not refused:
             await self._app(scope, bounded, with_headers)
-        except TooLargeError:
-            if not begun:
-                await _refuse(with_headers)
+        if refused and not begun:
+            await _refuse(send, of_api)
 
 
 def _with(there: Any, of_api: bool) -> list[tuple[bytes, bytes]]:
@@ -87,12 +82,8 @@ def _length(scope: Message) -> int:
     return 0
 
 
-async def _refuse(send: Send) -> None:
-    await send(
-        {
-            "type": "http.response.start",
-            "status": 413,
-            "headers": [(b"content-type", b"application/json"), (b"connection", b"close")],
-        }
-    )
+async def _refuse(send: Send, of_api: bool) -> None:
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    start = {"type": "http.response.start", "status": 413, "headers": _with(headers, of_api)}
+    await send(start)
     await send({"type": "http.response.body", "body": _TOO_LARGE})
