@@ -13,6 +13,7 @@ import pytest
 
 from cli.calls import call
 from cli.live.client_cases import JOB, Terminal
+from forestall.app.live.client.kept import KeptQuotes
 from forestall.app.live.client.moments import told_when
 from web.serving import Served, serving
 
@@ -126,7 +127,8 @@ def test_a_row_becomes_a_promise_once(alice: Terminal) -> None:
     again = alice("submit", "--quote", 1, "job.sh")
     assert again.code == 0
     assert again.out == first.out
-    [mine] = [one for one in alice.told("promises")["promises"] if one["job"] == int(found[1])]
+    name = first.out.split()[-1]
+    [mine] = [one for one in alice.told("promises")["promises"] if one["id"] == name]
     assert mine["nodes"] == 2
     assert mine["length"] == 600
 
@@ -169,23 +171,19 @@ def test_lists_stay_within_a_hundred_columns(alice: Terminal, olga: Terminal) ->
         assert all(len(line) <= WIDTH for line in done.out.splitlines()), words
 
 
-def test_an_offer_that_holds_no_more_shows_a_new_list(alice: Terminal, served: Served) -> None:
-    told = alice.told("quote", "-N", 2, "-t", "10m")
-    old = told["offers"][0]
-
-    def over() -> bool:
-        return bool(
-            served.by("olga", "operator").get("/api/v1/cluster").json()["now"] > old["expires"]
-        )
-
-    served.until("the offer is over", over)
-    done = alice("submit", "--quote", old["id"], "job.sh")
+def test_an_offer_that_holds_no_more_shows_a_new_list(alice: Terminal) -> None:
+    old = "00000000000000ab"
+    question = {"nodes": 2, "time": 600, "probability": 0.9, "partition": "", "by": 1000}
+    KeptQuotes().keep(alice.served.address, question, [{"id": old}])
+    done = alice("submit", "--quote", 1, "job.sh")
     assert done.code == 1
     assert "nothing was submitted" in done.err
     assert "Offers hold until" in done.out
-    assert old["id"] not in {one["id"] for one in alice.told("promises")["promises"]}
-    again = alice("submit", "--quote", 1, "job.sh")
-    assert again.code in {0, 1}, again.err
+    assert old not in {one["id"] for one in alice.told("promises")["promises"]}
+    again = alice("submit", "--quote", 1, "job.sh")  # of the new list
+    assert again.code == 0, again.err
+    KeptQuotes().keep(alice.served.address, question, [{"id": old}])
+    assert alice("submit", "--quote", old, "job.sh", "--json").code == 1
 
 
 def test_a_script_for_another_job_is_refused_before_anything_is_asked(
