@@ -6,22 +6,18 @@ import random
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from forestall.live.desk.desk import ControllerDesk
 from forestall.live.slurm.controller import Controller
-from forestall.live.slurm.view import ControllerView
 from forestall.model.errors import ForestallError
-from forestall.model.live.intents import Intent
 
 JITTER: Final = 0.1
 """Share of the time between two cycles by which it varies, so that many controllers do not ask at
 once."""
 _MOST_WAITS: Final = 8
 """After errors the next cycle comes later, up to so many times the time between two."""
-
-Proposer = Callable[[ControllerView, int], Iterable[Intent]]
 
 
 class CycleLoop:
@@ -33,8 +29,6 @@ class CycleLoop:
     Parameters
     ----------
     every : s between the beginnings of two cycles
-    clock : the cluster's time
-    propose : what should be done beside what the controller itself finds
     tell : takes a line for people
     """
 
@@ -43,12 +37,10 @@ class CycleLoop:
         controller: Controller,
         desk: ControllerDesk,
         every: float,
-        clock: Callable[[], int],
         tell: Callable[[str], None],
-        propose: Proposer | None = None,
     ) -> None:
         self._controller, self._desk, self._every = controller, desk, every
-        self._clock, self._tell, self._propose = clock, tell, propose
+        self._tell = tell
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="cycles")
         self._said = ""
@@ -70,9 +62,6 @@ class CycleLoop:
         began = time.perf_counter()
         try:
             told = self._controller.cycle()
-            view = self._controller.view
-            if self._propose is not None and view is not None and not told.said:
-                self._controller.executor.propose(self._propose(view, self._clock()))
             self._desk.cycled(told, time.perf_counter() - began)
             said = told.said
         except (ForestallError, OSError) as error:

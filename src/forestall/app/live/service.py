@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from forestall.app.live.clock import THINKING
 from forestall.app.live.loop import CycleLoop
 from forestall.app.live.real import cluster_of, keeper_of, submits_for, warden_of
 from forestall.app.live.settings import LiveSettings
-from forestall.app.live.simulated import SimulatedCluster, drains
+from forestall.app.live.simulated import SimulatedCluster
 from forestall.live.act.actor import Actor
 from forestall.live.desk.desk import ControllerDesk, DeskSettings
 from forestall.live.desk.sights import DAY, NodeOdds
@@ -24,6 +25,8 @@ from forestall.live.messages.messenger import Messenger
 from forestall.live.messages.settings import MessageSettings
 from forestall.live.messages.watch import Watch
 from forestall.live.messages.ways import ways_of
+from forestall.live.rules.rules import Rules
+from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, ControllerSettings
 from forestall.live.slurm.outlook import ListedForecasts
@@ -117,13 +120,14 @@ def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tel
         controller = Controller(
             cluster, ledger, {Role.KEEPER: actor, Role.WARDEN: actor}, guard, cluster, clock.now,
             ControllerSettings(offer_life=settings.serve.offer_life),
+            rules=Rules(_simulated_rules(settings, asked.speed), ledger),
         )  # fmt: skip
         odds = NodeOdds("rate of failures", math.exp(-DAY / world.failure))
         desk = ControllerDesk(
             controller, ledger, guard, clock.now,
             DeskSettings(True, clock.speed, odds, quoting=clock.slow, taken=clock.go),
         )  # fmt: skip
-        loop = CycleLoop(controller, desk, every, clock.now, tell, drains)
+        loop = CycleLoop(controller, desk, every, tell)
         messenger = messenger_of(settings.messages, desk, tell)
     except BaseException:
         ledger.close()
@@ -149,6 +153,14 @@ def _lively(settings: LiveSettings, fresh: int) -> GuardSettings:
     return replace(guard, fresh=max(guard.fresh, fresh), settle=max(guard.settle, 2 * fresh))
 
 
+def _simulated_rules(settings: LiveSettings, speed: float) -> RuleSettings:
+    """Return the rules of a simulated cluster, where the settings do not say otherwise: a proposal
+    waits for a person for half a minute of our time at least."""
+    if "rules" in settings.given:
+        return settings.rules
+    return replace(settings.rules, life=max(settings.rules.life, int(THINKING * speed)))
+
+
 def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
     """Return a service on the Slurm cluster of the settings. Raises LedgerError, ParameterError."""
     ledger = LiveLedger(settings.serve.ledger)
@@ -163,12 +175,13 @@ def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
         controller = Controller(
             cluster_of(settings.slurm), ledger, actors, guard, ListedForecasts(), clock,
             ControllerSettings(offer_life=settings.serve.offer_life),
+            rules=Rules(settings.rules, ledger),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock,
             DeskSettings(submits_for=submits_for(settings.slurm)),
         )  # fmt: skip
-        loop = CycleLoop(controller, desk, float(settings.serve.cycle), clock, tell)
+        loop = CycleLoop(controller, desk, float(settings.serve.cycle), tell)
         messenger = messenger_of(settings.messages, desk, tell)
     except BaseException:
         ledger.close()

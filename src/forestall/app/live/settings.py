@@ -1,5 +1,4 @@
-"""The settings of `forestall serve`: one TOML file, tables serve, guard, keeper, warden, slurm,
-messages."""
+"""The settings of `forestall serve`: one TOML file, a table each for `TABLES`."""
 
 from __future__ import annotations
 
@@ -13,12 +12,14 @@ from pydantic import Field
 
 from forestall.live.guard.settings import GuardSettings, changed, guard_settings
 from forestall.live.messages.settings import MessageSettings, message_settings
+from forestall.live.rules.settings import RuleSettings
 from forestall.model.errors import ParameterError, TraceError, of_system
 from forestall.model.settings import Declared, Setting
 
-TABLES: Final = ("serve", "guard", "keeper", "warden", "slurm", "messages")
+TABLES: Final = ("serve", "guard", "keeper", "warden", "rules", "slurm", "messages")
 Port = Annotated[int, Field(ge=0, le=65535)]
 AtLeastOne = Annotated[int, Field(ge=1)]
+_RULES: Final = ("drain", "reboot", "steer")
 _WARDEN: Final = ("socket", "user", "users")
 
 
@@ -78,6 +79,7 @@ class LiveSettings:
 
     serve: ServeTable = field(default_factory=ServeTable)
     guard: GuardSettings = field(default_factory=GuardSettings)
+    rules: RuleSettings = field(default_factory=RuleSettings)
     slurm: SlurmTable = field(default_factory=SlurmTable)
     warden: WardenProcess = field(default_factory=WardenProcess)
     messages: MessageSettings = field(default_factory=MessageSettings)
@@ -99,6 +101,7 @@ def live_settings(tables: Mapping[str, Any]) -> LiveSettings:
     return LiveSettings(
         changed(ServeTable(), _lists(tables.get("serve", {}), "operators"), "serve"),
         guard_settings({**guarding, "warden": warden}),
+        changed(RuleSettings(), _lists(tables.get("rules", {}), *_RULES), "rules"),
         changed(SlurmTable(), tables.get("slurm", {}), "slurm"),
         changed(WardenProcess(), _lists(process, "users"), "warden"),
         message_settings(tables.get("messages", {})),
@@ -118,11 +121,14 @@ def read_live_settings(path: Path) -> LiveSettings:
         raise TraceError(path, str(error)) from None
 
 
-def _lists(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a table with a list of names as a tuple."""
-    if name not in given:
-        return given
-    value = given[name]
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise ParameterError(name, str(value), "a list of names")
-    return {**given, name: tuple(value)}
+def _lists(given: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return a table with its lists of names as tuples."""
+    told = dict(given)
+    for name in names:
+        if name not in given:
+            continue
+        value = given[name]
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise ParameterError(name, str(value), "a list of names")
+        told[name] = tuple(value)
+    return told

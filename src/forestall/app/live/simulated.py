@@ -4,7 +4,7 @@ them foreseen, and a clock that is as fast as one likes."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -14,20 +14,16 @@ from forestall.live.ledger.queries import LedgerQueries
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.outlook import NodeForecast
-from forestall.live.slurm.view import ControllerView
 from forestall.model.cluster.actions import Action as ClusterAction
 from forestall.model.cluster.actions import ActionResult, Submit
 from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
 from forestall.model.cluster.standing import Standing
-from forestall.model.live.intents import Action, Intent
 from forestall.simulate.slurm.cluster import ModelCluster
 from forestall.simulate.slurm.settings import WorldSettings
 from forestall.simulate.slurm.world import SlurmWorld
 
 BEFORE: Final = 12 * 3600
 """s that the world has lived when it is first seen: jobs run then, and others wait."""
-AHEAD: Final = 3 * 3600
-"""s before a failure that is foreseen within which its node should be drained."""
 
 
 class SimulatedCluster:
@@ -97,21 +93,3 @@ class SimulatedCluster:
         now = self.clock.now()
         if now > self._world.state.now:
             self._world.advance(now)
-
-
-def drains(view: ControllerView, now: int) -> Iterator[Intent]:
-    """Yield proposals to drain nodes that are foreseen to fail soon, and to return those that we
-    drained and of which nothing is foreseen any more."""
-    for name, node in sorted(view.seen.nodes.items()):
-        one = view.outlook.get(name)
-        soon = one is not None and now < one.at <= now + AHEAD
-        if soon and one is not None and node.in_service and not node.reason:
-            reason = f"fails with {one.probability:.0%} within {(one.at - now) // 60} min"
-            state = view.sight.standing(Action.DRAIN, name)
-            yield Intent(Action.DRAIN, name, now, one.at, state, reason, {
-                "probability": one.probability, "fails at": float(one.at),
-            })  # fmt: skip
-        elif one is None and node.ours and not node.down:
-            state = view.sight.standing(Action.RESUME, name)
-            reason = "nothing is foreseen of it any more"
-            yield Intent(Action.RESUME, name, now, now + AHEAD, state, reason)

@@ -5,8 +5,8 @@ Source: page "Live", One loop, Holding a promise, Quote and dialogue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from threading import Lock, RLock
 from typing import Final
 
@@ -21,7 +21,7 @@ from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.keeping import Keeping
 from forestall.live.slurm.mind import Mind
 from forestall.live.slurm.outcomes import Followed, judged
-from forestall.live.slurm.outlook import NodeForecast, NodeForecasts
+from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeForecasts, NodeRules
 from forestall.live.slurm.quoting import Quoted, Quoting
 from forestall.live.slurm.sight import carriers, sight_of
 from forestall.live.slurm.site_book import SiteBook
@@ -113,6 +113,7 @@ class Controller:
     actors : who carries intents out, by role
     forecasts : who foresees failures
     clock : the time, s since 1970
+    rules : what proposes to drain, reboot and bring back nodes; None: nothing does
     site : the book of what became of the site's jobs, as it was kept; by default an empty one. Each
         look adds to it; who keeps it reads `site.book`
 
@@ -130,12 +131,14 @@ class Controller:
         settings: ControllerSettings | None = None,
         *,
         site: SiteBook | None = None,
+        rules: NodeRules | None = None,
     ) -> None:
         self.settings = settings or ControllerSettings()
         self.site = site or SiteBook()
         self.executor = Executor(ledger, actors, guard, clock)
         self._cluster, self._ledger, self._guard = cluster, ledger, guard
-        self._forecasts, self._clock = forecasts, clock
+        self._forecasts = forecasts if rules is None else JoinedForecasts(forecasts, rules)
+        self._clock, self._rules = clock, rules
         self._books: LedgerBooks | None = LedgerBooks(ledger)
         self._before = self._books.resumed()
         self._mind: Mind | None = None
@@ -185,9 +188,18 @@ class Controller:
             outcomes, wanted = self._taken_in(known, promises, ours, foreseen, now)
             self._known = known
         self.executor.propose(wanted)
+        if self._rules is not None:
+            self.executor.propose(self._on_nodes(self._rules, known, now))
         moved = self.executor.step(known.sight)
         self._before = seen
         return CycleTold("", tuple(moved), tuple(outcomes))
+
+    def _on_nodes(self, rules: NodeRules, known: _Known, now: int) -> Iterator[Intent]:
+        """Yield what rules want done with nodes, in the name of the cycle that was just booked."""
+        view, books = self.view, self._opened()
+        outlook = {} if view is None else view.outlook
+        for one in rules.intents(known.seen, known.sight, outlook, now):
+            yield replace(one, cycle=books.cycle - 1)
 
     def _opened(self) -> LedgerBooks:
         """Return the books, read anew after an error: a call that failed may have been written."""
