@@ -23,6 +23,7 @@ app = typer.Typer()
     app,
     "doctor",
     "forestall doctor",
+    "forestall doctor --settings /etc/forestall/forestall.toml",
     "forestall doctor --ledger sqlite:////var/lib/forestall/ledger.db",
 )
 def doctor(

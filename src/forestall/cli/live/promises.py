@@ -39,16 +39,7 @@ def promises(
         if as_json:
             print(answer.text)
             return
-        told = answer.value["promises"]
-        now = now_of(server)
-    if not told:
-        say("No promises." if not only_open else "No open promises.")
-        return
-    rows = [_row(one, now) for one in told]
-    heads = ("Promise", "Job", "Owner", "Nodes", "Done by", "Said", "Likely now", "Outcome")
-    show(rows, heads, right=(1, 3, 5, 6))
-    if any(not one["held"] for one in told):
-        say("(recorded): what would have been promised; nothing holds it.")
+        _show(answer.value["promises"], now_of(server), only_open=only_open)
 
 
 @command(app, "promise", "forestall promise 17", "forestall promise 6ab1c2d3 --json")
@@ -72,10 +63,26 @@ def promise(
         if as_json:
             print(answer.text)
             return
-        now = now_of(server)
-    for line in _story(answer.value, now):
+        _tell(answer.value, now_of(server))
+
+
+def _show(told: Sequence[Mapping[str, Any]], now: int, *, only_open: bool) -> None:
+    """Print promises, a row each."""
+    if not told:
+        say("No promises." if not only_open else "No open promises.")
+        return
+    rows = [_row(one, now) for one in told]
+    heads = ("Promise", "Job", "Owner", "Nodes", "Done by", "Said", "Likely now", "Outcome")
+    show(rows, heads, right=(1, 3, 5, 6))
+    if any(not one["held"] for one in told):
+        say("(recorded): what would have been promised; nothing holds it.")
+
+
+def _tell(told: Mapping[str, Any], now: int) -> None:
+    """Print a promise, and what was done for it."""
+    for line in _story(told, now):
         say(line)
-    done = answer.value["done"]
+    done = told["done"]
     if done:
         say()
         acts = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -56,12 +56,15 @@ def proposals(
         if as_json:
             print(answer.text)
             return
-        now = now_of(server)
-    told = [one for one in answer.value["proposals"] if every or one["state"] == "proposed"]
-    if not told:
+        _show(answer.value["proposals"], now_of(server), every=every)
+
+
+def _show(told: Sequence[Mapping[str, Any]], now: int, *, every: bool) -> None:
+    """Print proposals, a row each: those that wait for a person, or all."""
+    rows = [_row(one, now) for one in told if every or one["state"] == "proposed"]
+    if not rows:
         say("Nothing is proposed." if every else "Nothing waits for approval.")
         return
-    rows = [_row(one, now) for one in told]
     show(rows, ("Id", "State", "Role", "Action", "Of", "Until", "Why"))
 
 
@@ -90,12 +93,12 @@ def _decide(
         told = server.get("/proposals").value["proposals"]
         name = one_of(told, which, "proposal")
         answer = server.post(f"/proposals/{name}", {"approved": approved, "why": why})
-    if as_json:
-        print(answer.text)
-        return
-    one = answer.value
-    said = f": {clean(one['why'])}" if one["why"] else ""
-    say(f"{clean(one['action'])} {clean(one['target'])} is {one['state']}{said}.")
+        if as_json:
+            print(answer.text)
+            return
+        one = answer.value
+        said = f": {clean(one['why'])}" if one["why"] else ""
+        say(f"{clean(one['action'])} {clean(one['target'])} is {one['state']}{said}.")
 
 
 def _row(one: Mapping[str, Any], now: int) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ USUAL: Final = "http://127.0.0.1:8642"
 WAIT: Final = 30.0
 """s for an answer."""
 _ADDRESS: Final = "an address such as http://127.0.0.1:8642 or https://slurm.example.org"
+_NOT_THERE: Final = "is not there"
 _LONGEST: Final = 400
 _ACCEPTED: Final = 64 * 2**20
 
@@ -169,6 +170,8 @@ class ServerConnection:
         return self._ask("GET", "/healthz")
 
     def _ask(self, method: str, path: str, **more: Any) -> ServerAnswer:
+        if self.place.socket is not None and not self.place.socket.exists():
+            raise self._unreachable(_NOT_THERE)
         try:
             reply = self._client.request(method, path, **more)
             text = reply.text
@@ -192,10 +195,8 @@ class ServerConnection:
         return ServerAnswer(text, value)
 
     def _unreachable(self, what: str) -> UnreachableError:
-        if self.place.socket is not None and not self.place.socket.exists():
-            what = "is not there"
         hint = ""
-        if self.place.url == USUAL or what == "is not there":
+        if self.place.url == USUAL or what == _NOT_THERE:
             hint = "; name the controller with --server URL, or start one: forestall serve"
         return UnreachableError(f"{self.place.name} {what}{hint}")
 

@@ -64,6 +64,12 @@ def missing(subject: str, found: str, todo: str) -> Check:
 class PlaceQuestion(Declared, group="What is looked at"):
     """What is looked at besides Slurm."""
 
+    settings: Annotated[
+        Path | None,
+        Setting(
+            "The controller's settings, which name ledger, socket and slurmrestd", shown="TOML"
+        ),
+    ] = None
     ledger: Annotated[
         str | None,
         Setting("The controller's ledger: sqlite:///PATH or postgresql://USER@HOST/NAME",
@@ -90,7 +96,7 @@ def ledger(url: str | None) -> Iterator[Check]:
     """Yield whether the ledger can be reached, is current, and has room."""
     subject = "Ledger"
     if url is None:
-        yield note(subject, "not looked at", "name it: --ledger sqlite:///PATH")
+        yield note(subject, "not looked at", "name it: --ledger URL, or --settings TOML")
         return
     path = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
     if path is not None and not path.exists():

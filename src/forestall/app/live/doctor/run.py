@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from forestall._lazy import lazily
@@ -14,15 +16,37 @@ from forestall.model.cluster.faults import LookError
 
 with lazily():
     from forestall.adapters.slurm.control import by_rest, http
+    from forestall.app.live import settings
 
 
 def all_checks(asked: PlaceQuestion, options: ServerOptions) -> Iterator[Check]:
-    """Yield every check as it is done; none changes anything."""
+    """Yield every check as it is done; none changes anything.
+
+    Raises TraceError for settings that cannot be read, ParameterError for an address that is none.
+    """
+    if asked.settings is not None:
+        asked, options = with_settings(asked, options)
     yield from checks.extras()
     yield from slurm.slurm()
     yield slurmrestd(asked.rest)
     yield from checks.ledger(asked.ledger)
     yield from checks.server(options)
+
+
+def with_settings(
+    asked: PlaceQuestion, options: ServerOptions
+) -> tuple[PlaceQuestion, ServerOptions]:
+    """Return the question with what a settings file says where nothing was said here."""
+    assert asked.settings is not None
+    known = settings.read_live_settings(asked.settings)
+    url, socket = known.serve.ledger, known.serve.socket
+    rest = known.slurm.url if known.slurm.via == "rest" else ""
+    asked = replace(asked, ledger=asked.ledger or url or None, rest=asked.rest or rest or None)
+    if options.server is None and options.socket is None:
+        if socket:
+            return asked, replace(options, socket=Path(socket))
+        return asked, replace(options, server=f"http://{known.serve.host}:{known.serve.port}")
+    return asked, options
 
 
 def slurmrestd(address: str | None) -> Check:
