@@ -15,7 +15,6 @@ from forestall.app.live.settings import LiveSettings
 from forestall.app.live.simulated import SimulatedCluster
 from forestall.live.act.actor import Actor
 from forestall.live.desk.desk import ControllerDesk, DeskSettings
-from forestall.live.desk.sights import DAY, NodeOdds
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.counts import LedgerCounter
 from forestall.live.ledger.queries import LedgerQueries
@@ -122,10 +121,9 @@ def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tel
             ControllerSettings(offer_life=settings.serve.offer_life),
             rules=Rules(_simulated_rules(settings, asked.speed), ledger),
         )  # fmt: skip
-        odds = NodeOdds("rate of failures", math.exp(-DAY / world.failure))
         desk = ControllerDesk(
             controller, ledger, guard, clock.now,
-            DeskSettings(True, clock.speed, odds, quoting=clock.slow, taken=clock.go),
+            DeskSettings(True, clock.speed, quoting=clock.slow, taken=clock.go),
         )  # fmt: skip
         loop = CycleLoop(controller, desk, every, tell)
         messenger = messenger_of(settings.messages, desk, tell)

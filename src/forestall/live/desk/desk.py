@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from forestall.live.desk.promises import offer_told, promise_told
 from forestall.live.desk.scores import Scores
-from forestall.live.desk.sights import NodeOdds, jobs_told, nodes_told
+from forestall.live.desk.sights import jobs_told, nodes_told
 from forestall.live.guard.settings import GuardSettings
 from forestall.live.ledger.queries import BookedIntent, BookedPromise, LedgerQueries
 from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
@@ -57,14 +57,12 @@ class DeskSettings:
     ----------
     simulated : whether it is a model
     speed : returns how many seconds of its clock pass in a second now
-    odds : of nodes of which no failure is foreseen
     submits_for : whether a job can be submitted as a user's own
     quoting, taken : called before offers are made, and after one was taken
     """
 
     simulated: bool = False
     speed: Callable[[], float] = lambda: 1.0
-    odds: NodeOdds = field(default_factory=NodeOdds)
     submits_for: Callable[[str], bool] = lambda _: True
     quoting: Callable[[], None] = lambda: None
     taken: Callable[[], None] = lambda: None
@@ -157,7 +155,7 @@ class ControllerDesk:
         view = self._controller.view
         if view is None:
             return []
-        return nodes_told(view, self._clock(), viewer, self._settings.odds)
+        return nodes_told(view, self._clock(), viewer)
 
     def jobs(self, viewer: Viewer) -> list[JobTold]:
         """Return the jobs that wait or run, by number."""

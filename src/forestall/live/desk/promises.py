@@ -7,7 +7,7 @@ from typing import Any
 
 from forestall.live.ledger.queries import BookedIntent, BookedPromise
 from forestall.live.ledger.rows import OfferRow
-from forestall.live.slurm.view import ControllerView
+from forestall.live.slurm.view import DAY, ControllerView
 from forestall.model.live.desk import ActTold, OfferTold, PromiseTold, RecordTold
 from forestall.model.live.intents import IntentState
 from forestall.model.quotes import DecileRecord
@@ -59,7 +59,8 @@ def likelihood(view: ControllerView, job: int, deadline: int) -> tuple[float | N
         return None, None
     if plan.end > deadline:
         return None, plan.end
-    kept = 1.0
+    left = max(plan.end - max(plan.start, view.looked), 0)
+    kept = float(view.lasting ** (len(plan.nodes) * left / DAY))
     for name in plan.nodes:
         one = view.outlook.get(name)
         if one is not None and one.at < plan.end and one.until > plan.start:

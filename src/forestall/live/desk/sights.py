@@ -7,21 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from forestall.live.slurm.reconcile import holds_nodes
-from forestall.live.slurm.view import ControllerView
+from forestall.live.slurm.view import DAY, ControllerView
 from forestall.model.cluster.nouns import ClusterJob, ClusterNode
 from forestall.model.live.desk import JobTold, NodeTold, Viewer
 
-DAY: Final = 86_400
-"""s over which the reliability of a node is told."""
-
-
-@dataclass(frozen=True)
-class NodeOdds:
-    """What is known of nodes of which no failure is foreseen: who says it, and with which
-    probability one does not fail within a day; None: nobody knows."""
-
-    by: str = ""
-    usual: float | None = None
+USUAL: Final = "rate of failures"
+"""Who tells of nodes of which no failure is foreseen."""
 
 
 @dataclass
@@ -37,22 +28,22 @@ def sees(viewer: Viewer, job: ClusterJob) -> bool:
     return viewer.operates or job.user == viewer.name
 
 
-def nodes_told(view: ControllerView, now: int, viewer: Viewer, odds: NodeOdds) -> list[NodeTold]:
+def nodes_told(view: ControllerView, now: int, viewer: Viewer) -> list[NodeTold]:
     """Return all nodes, by name."""
     on = _on_nodes(view.seen.jobs.values(), viewer)
     return [
-        _node(node, view, now, viewer, on.get(name, _OnNode()), odds)
+        _node(node, view, now, viewer, on.get(name, _OnNode()))
         for name, node in sorted(view.seen.nodes.items())
     ]
 
 
 def _node(
-    node: ClusterNode, view: ControllerView, now: int, viewer: Viewer, on: _OnNode, odds: NodeOdds
+    node: ClusterNode, view: ControllerView, now: int, viewer: Viewer, on: _OnNode
 ) -> NodeTold:
     foreseen = view.outlook.get(node.name)
-    reliability, by = odds.usual, odds.by if odds.usual is not None else ""
+    reliability, by = view.lasting, USUAL
     if foreseen is not None and foreseen.at < now + DAY and foreseen.until > now:
-        reliability, by = (odds.usual or 1.0) * (1.0 - foreseen.probability), foreseen.by
+        reliability, by = view.lasting * (1.0 - foreseen.probability), foreseen.by
     return NodeTold(
         node.name, "+".join((node.state, *node.flags)), node.reason if viewer.operates else "",
         node.in_service and not node.down, node.partitions, reliability, by, tuple(on.jobs),

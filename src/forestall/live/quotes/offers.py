@@ -72,6 +72,8 @@ class OfferSources:
     record : what became of promises like one of this probability; by default nothing is known of
         held ones, and of others what the book tells
     holds : whether reservations hold the engine's starts; where they do not, its offers say so
+    survival : that so many nodes live through so many s, whatever is foreseen of them; by default
+        only what is foreseen fails
     corrected : the engine's probability, corrected by what became of promises; by default it stands
     life : s for which an offer may be taken: deadlines leave that time
     pool : the engine's number of the nodes that the job may have; 0: any
@@ -81,6 +83,7 @@ class OfferSources:
     book: CompletionBook | None = None
     record: RecordOf | None = None
     holds: bool = True
+    survival: Callable[[int, int], float] | None = None
     corrected: Callable[[float], float] | None = None
     life: int = 0
     pool: int = 0
@@ -98,7 +101,7 @@ class OfferSources:
         quotes = self.engine.offers(
             job.nodes, job.time, interval, now, by=by, most=EVERY, pool=self.pool
         )
-        found = [self._planned(one, now) for one in quotes]
+        found = [self._planned(one, job.nodes, now) for one in quotes]
         return [one for one in found if by is None or one.deadline <= by]
 
     def expected(
@@ -116,15 +119,17 @@ class OfferSources:
         )  # fmt: skip
         return [self._expected(one, now) for one in quotes]
 
-    def _planned(self, quote: Quote, now: int) -> Offer:
+    def _planned(self, quote: Quote, nodes: int, now: int) -> Offer:
         """Return an engine's quote as an offer: taken at the end of its life, and begun then, the
         job is done by the deadline still."""
         before = quote.probability
+        if self.survival is not None:
+            before *= self.survival(nodes, quote.deadline - quote.start)
         chance = before if self.corrected is None else self.corrected(before)
         reasons = (HELD if self.holds else UNLEARNED, *quote.reasons)
         if before - chance >= TOLD:
             less = 100 * (before - chance)
-            reasons += (f"{less:.1f} points less than foreseen failures alone say, by the record",)
+            reasons += (f"{less:.1f} points less than failures alone say, by the record",)
         deadline = quote.deadline + max(now + self.life - quote.start, 0)
         record = (self.record or unknown)(chance)
         return Offer(quote.start, deadline, chance, self.holds, record, reasons, before)

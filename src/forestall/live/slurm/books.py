@@ -18,6 +18,7 @@ from forestall.live.ledger.rows import (
     StateRow,
 )
 from forestall.live.ledger.store import LiveLedger, SettledPromise
+from forestall.live.slurm.background import BackgroundRate
 from forestall.live.slurm.mind import Mind, Taken, plain
 from forestall.live.slurm.outlook import NodeForecast
 from forestall.live.slurm.record import PromiseRecord
@@ -45,6 +46,7 @@ class LedgerBooks:
         mark: Any = {} if last is None else last.mark
         self.mark = int(mark.get("accounting", 0))
         self.numbers: dict[str, int] = {str(k): int(v) for k, v in mark.get("jobs", {}).items()}
+        self.background = BackgroundRate(mark.get("background", ()))
 
     @property
     def cycle(self) -> int:
@@ -72,8 +74,8 @@ class LedgerBooks:
 
     def failed_look(self, error: LookError, now: int) -> None:
         """Write of a look that is worth nothing."""
-        mark = {"accounting": self.mark, "jobs": self.numbers}
-        self.ledger.add(LookRow(self._looks + 1, now, 0, 0, 0, mark, str(error)))
+        row = LookRow(self._looks + 1, now, 0, 0, 0, self._marked(self.mark), str(error))
+        self.ledger.add(row)
         self._looks += 1
 
     def cycle_done(
@@ -88,7 +90,8 @@ class LedgerBooks:
         or nothing."""
         told, answered = plain(taken)
         number, said = self._cycles + 1, ", ".join(taken.strange)
-        mark = {"accounting": seen.mark, "jobs": self.numbers}
+        self.background.learn(seen, now)
+        mark = self._marked(seen.mark)
         self.ledger.add(
             LookRow(self._looks + 1, now, 1, len(seen.nodes), len(seen.jobs), mark, said),
             CycleRow(number, self._runs, now, told, answered),
@@ -100,6 +103,10 @@ class LedgerBooks:
         )
         self._looks, self._cycles, self.mark = self._looks + 1, number, seen.mark
         self.settled(outcomes)
+
+    def _marked(self, accounting: int) -> dict[str, Any]:
+        """Return what the next start of the controller goes on from."""
+        return {"accounting": accounting, "jobs": self.numbers, "background": self.background.told}
 
     def settled(self, outcomes: Iterable[OutcomeRow]) -> None:
         """Let outcomes that were written count."""

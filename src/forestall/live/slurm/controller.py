@@ -25,7 +25,7 @@ from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeFore
 from forestall.live.slurm.quoting import Quoted, Quoting, wanted_job
 from forestall.live.slurm.sight import carriers, sight_of
 from forestall.live.slurm.site_book import SiteBook
-from forestall.live.slurm.view import ControllerView, view_of
+from forestall.live.slurm.view import DAY, ControllerView, view_of
 from forestall.model.cluster.actions import Submit
 from forestall.model.cluster.cluster import LiveCluster
 from forestall.model.cluster.faults import LookError, WriteError, WriteFault
@@ -240,7 +240,8 @@ class Controller:
         books.numbers = {name: number for name, number in books.numbers.items() if name in promises}
         books.cycle_done(seen, taken, mattered, outcomes, now)
         self.site.learn(seen)
-        self.view = view_of(seen, known.sight, mind, known.carried)
+        lasting = books.background.survival(1, DAY)
+        self.view = view_of(seen, known.sight, mind, known.carried, lasting)
         return outcomes, [intent for intent, _ in wanted]
 
     def _minding(
@@ -285,7 +286,10 @@ class Controller:
     def _quoting(self, mind: Mind, books: LedgerBooks) -> Quoting:
         keeper, settings = self._guard.keeper, self.settings
         holds = keeper.switch == "on" and Action.RESERVE not in keeper.approve
-        return Quoting(mind, self.site, books.record, holds, settings.learned, settings.offer_life)
+        return Quoting(
+            mind, self.site, books.record, books.background, holds, settings.learned,
+            settings.offer_life,
+        )  # fmt: skip
 
     def accept(self, name: str, owner: str, job: JobScript) -> tuple[PromiseRow, int]:
         """Make an offer a promise, and submit its job; return the promise and the job's number.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from forestall.live.ledger.rows import OfferRow
 from forestall.live.quotes.offers import OfferSources, WantedJob, answer, offers
+from forestall.live.slurm.background import BackgroundRate
 from forestall.live.slurm.mind import Mind
 from forestall.live.slurm.record import PromiseRecord
 from forestall.live.slurm.site_book import SiteBook
@@ -49,6 +50,7 @@ class Quoting:
 
     Attributes
     ----------
+    background : the site's rate of failures: no promise is certain
     holds : whether the keeper may reserve, without asking a person each time
     life : s that an offer holds for
     """
@@ -56,6 +58,7 @@ class Quoting:
     mind: Mind
     site: SiteBook
     record: PromiseRecord
+    background: BackgroundRate
     holds: bool
     learned: int
     life: int
@@ -68,7 +71,10 @@ class Quoting:
         book = self.site.book if self.site.ended >= self.learned else None
         engine = self.mind.engine if holds or book is None else None
         corrected = self.record.corrected if holds else None
-        return OfferSources(engine, book, self.record.of, holds, corrected, self.life, pool)
+        return OfferSources(
+            engine, book, self.record.of, holds, self.background.survival, corrected, self.life,
+            pool,
+        )  # fmt: skip
 
     def quoted(self, job: WantedJob, now: int, by: int | None, least: float, count: int) -> Quoted:
         """Return the answer to a question; `count` is how many offers were booked before."""
@@ -127,7 +133,8 @@ class Quoting:
             return False
         moment, sources = self.mind.moment(now), self.sources(job)
         if offer.held or sources.book is None:
-            planned = replace(sources, corrected=None, life=0).held(job, moment, offer.deadline)
+            plain = replace(sources, survival=None, corrected=None, life=0)
+            planned = plain.held(job, moment, offer.deadline)
             return any(one.probability >= offer.before - _NEAR for one in planned)
         plain = replace(sources, engine=None, life=0)
         said, by = offer.probability, offer.deadline

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from forestall.live.guard.sight import ClusterSight
 from forestall.live.slurm.mind import Mind, PlannedRun
 from forestall.live.slurm.outlook import NodeForecast
 from forestall.live.slurm.reconcile import holds_nodes, length_of
 from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
+
+DAY: Final = 86_400
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class ControllerView:
     outlook : failures of nodes that are foreseen, by name
     plans : where and when jobs run or will, by number; none of those that nobody has a place for
     carried : the job of each promise, where it is seen
+    lasting : probability that a node of which no failure is foreseen does not fail within a day
     """
 
     seen: ClusterSnapshot
@@ -29,6 +33,7 @@ class ControllerView:
     outlook: Mapping[str, NodeForecast]
     plans: Mapping[int, PlannedRun]
     carried: Mapping[str, ClusterJob]
+    lasting: float
 
     @property
     def looked(self) -> int:
@@ -37,7 +42,11 @@ class ControllerView:
 
 
 def view_of(
-    seen: ClusterSnapshot, sight: ClusterSight, mind: Mind, carried: Mapping[str, ClusterJob]
+    seen: ClusterSnapshot,
+    sight: ClusterSight,
+    mind: Mind,
+    carried: Mapping[str, ClusterJob],
+    lasting: float,
 ) -> ControllerView:
     """Return what is known after a cycle."""
     plans = {}
@@ -45,7 +54,7 @@ def view_of(
         plan = _plan(job, mind)
         if plan is not None:
             plans[key] = plan
-    return ControllerView(seen, sight, dict(mind.outlook), plans, dict(carried))
+    return ControllerView(seen, sight, dict(mind.outlook), plans, dict(carried), lasting)
 
 
 def _plan(job: ClusterJob, mind: Mind) -> PlannedRun | None:
