@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger
-from forestall.live.rules.rules import Rules
+from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, JobScript, WantedNodes
@@ -95,7 +95,7 @@ class Scenario:
     def _born(self) -> Controller:
         actor = ClusterActor(self.cluster, self._owner)
         actors = {Role.KEEPER: actor, Role.WARDEN: actor}
-        rules = Rules(RULES, self.ledger, health=_Check(self.seed)) if self.ruled else None
+        rules = ActingRules(RULES, self.ledger, health=_Check(self.seed)) if self.ruled else None
         return Controller(
             self.cluster, self.ledger, actors, GUARD, self.forecasts, lambda: self.cluster.clock,
             rules=rules,
