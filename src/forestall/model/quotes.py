@@ -63,6 +63,7 @@ class Offer:
     held : whether a reservation holds the start; what is left to chance then are failures
     record : what became of promises like it
     reasons : in words
+    before : probability before correction, None: nobody corrected it
     """
 
     start: int
@@ -71,3 +72,4 @@ class Offer:
     held: bool
     record: DecileRecord
     reasons: tuple[str, ...] = ()
+    before: float | None = None

@@ -16,7 +16,14 @@ from forestall.live.ledger.rows import (
     PromiseRow,
     StateRow,
 )
-from forestall.live.ledger.store import LiveLedger, R, broken_offer, broken_outcome, illegal
+from forestall.live.ledger.store import (
+    LiveLedger,
+    R,
+    SettledPromise,
+    broken_offer,
+    broken_outcome,
+    illegal,
+)
 from forestall.model.errors import LedgerError
 from forestall.model.live.canonical import canonical
 from forestall.model.live.intents import IntentState
@@ -75,13 +82,11 @@ class MemoryLedger(LiveLedger):
     def open_promises(self) -> list[PromiseRow]:
         return list(self.open.values())
 
-    def record(self, least: float, most: float) -> tuple[int, int]:
-        known = [
-            one.outcome
-            for one in self.read(OutcomeRow)
-            if least <= self.rows[PromiseRow][one.promise,].probability <= most
-        ]
-        return known.count("kept"), len(known) - known.count("void")
+    def settled(self) -> Iterator[SettledPromise]:
+        for one in self.read(OutcomeRow):
+            promise = self.rows[PromiseRow][one.promise,]
+            offer = self.rows[OfferRow][promise.offer,]
+            yield SettledPromise(promise.probability, offer.before, bool(offer.held), one.outcome)
 
     def latest_states(self, *among: IntentState) -> list[tuple[IntentRow, StateRow]]:
         wanted = [str(one) for one in among]

@@ -11,17 +11,20 @@ from contextlib import contextmanager
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger
+from forestall.live.quotes.offers import WantedJob
 from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
-from forestall.live.slurm.controller import Controller, JobScript, WantedNodes
+from forestall.live.slurm.controller import Controller, ControllerSettings, JobScript
 from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
 from forestall.live.slurm.sight import sight_of
+from forestall.live.slurm.site_book import SiteBook
 from forestall.model.cluster.actions import DrainNode, Submit
 from forestall.model.cluster.faults import WriteError
 from forestall.model.cluster.marks import Mark
 from forestall.model.errors import InputError
 from forestall.model.live.intents import Action, Intent, IntentState, Role
+from forestall.predict.turnaround.book import CompletionBook
 from forestall.simulate.slurm.cluster import Killed, ModelCluster
 from forestall.simulate.slurm.settings import CALM, ROUGH, WorldSettings, rough
 from forestall.simulate.slurm.world import SlurmWorld
@@ -41,6 +44,8 @@ WARDEN = RoleSettings(
     cool_down=600,
 )  # fmt: skip
 GUARD = GuardSettings(floor_percent=30.0, settle=300, keeper=KEEPER, warden=WARDEN)
+ADVISES = GuardSettings(floor_percent=30.0, settle=300, warden=WARDEN)
+"""No keeper: offers rest on what became of the site's jobs."""
 
 RULES = RuleSettings(least=0.1, worth=0.1, rest=120, eats_within=1800, life=300, repeats=4)
 
@@ -82,6 +87,7 @@ class Scenario:
         self.asking: list[str] = []
         self.story: list[str] = []
         self.deaths = 0
+        self.book: CompletionBook | None = None
         self.forecasts = ListedForecasts(self._listed())
         self.controller = self._born()
 
@@ -96,9 +102,11 @@ class Scenario:
         actor = ClusterActor(self.cluster, self._owner)
         actors = {Role.KEEPER: actor, Role.WARDEN: actor}
         rules = ActingRules(RULES, self.ledger, health=_Check(self.seed)) if self.ruled else None
+        settings = ControllerSettings(learned=(30, 1, 0)[self.seed % 3])
+        guard = ADVISES if self.seed % 7 == 3 else GUARD
         return Controller(
-            self.cluster, self.ledger, actors, GUARD, self.forecasts, lambda: self.cluster.clock,
-            rules=rules,
+            self.cluster, self.ledger, actors, guard, self.forecasts, lambda: self.cluster.clock,
+            settings, site=SiteBook(self.book), rules=rules,
         )  # fmt: skip
 
     def _owner(self, promise: str) -> str:
@@ -121,6 +129,7 @@ class Scenario:
         except Killed as death:
             self.deaths += 1
             self.tell(str(death))
+            self.book = self.controller.site.book if self.seed % 2 else None
             self.controller = self._born()
 
     def _cycle(self) -> None:
@@ -142,7 +151,8 @@ class Scenario:
             return
         size, time = self.chance.randint(1, 5), self.chance.choice((300, 900, 2400))
         try:
-            offers = self.controller.quote(WantedNodes(size, time, ME))
+            by = self.world.state.now + 5 * time if self.seed % 4 == 1 else None
+            offers = self.controller.quote(WantedJob(size, time, user=ME), by=by).rows
         except InputError as error:
             self.tell(f"no quote: {error}")
             return

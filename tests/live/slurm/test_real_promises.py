@@ -14,8 +14,9 @@ from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import IntentRow, LookRow, OutcomeRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger
+from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.actor import ClusterActor
-from forestall.live.slurm.controller import Controller, JobScript, WantedNodes
+from forestall.live.slurm.controller import Controller, JobScript
 from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
 from forestall.model.live.intents import Role
 from slurm_cluster.cluster import Cluster as RealSlurm
@@ -67,7 +68,7 @@ class Desk:
     def promise(self, nodes: int, seconds: int, script: str) -> tuple[PromiseRow, int]:
         """Ask, and take the first offer."""
         self.until("a look", lambda: self.controller.age is not None)
-        offers = self.controller.quote(WantedNodes(nodes, seconds, "root"))
+        offers = self.controller.quote(WantedJob(nodes, seconds, user="root")).offers
         job = JobScript(f"#!/bin/sh\n{script}\n", partition="main", output="/dev/null")
         return self.controller.accept(offers[0].id, "root", job)
 
@@ -112,8 +113,8 @@ def test_an_offer_is_accepted_its_job_runs_and_the_promise_is_kept(desk: Desk) -
     promise, number = desk.promise(2, 120, "sleep 3")
     assert desk.controller.accept(promise.id, "root", JobScript("#!/bin/sh\n")) == (promise, number)
     assert desk.outcome(promise) == "kept"
-    record = desk.controller.quote(WantedNodes(1, 60, "root"))[0].record
-    assert record == {"said": 1, "kept": 1}
+    offer = desk.controller.quote(WantedJob(1, 60, user="root")).offers[0]
+    assert offer.record == {"low": 0.9, "high": 1.0, "made": 1, "kept": 1}
 
 
 def test_a_later_start_is_held_by_a_reservation_that_goes_again(desk: Desk) -> None:

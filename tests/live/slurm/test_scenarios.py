@@ -45,6 +45,11 @@ def test_a_refusal_says_nothing_of_the_try_before_it() -> None:
     play(1186)
 
 
+def test_a_stale_look_does_not_hide_what_was_just_done() -> None:
+    """Seed 278: a node that had been drained, and seen to be, stood in service in the next look."""
+    play(278)
+
+
 @pytest.mark.parametrize("seed", [1, 5])
 def test_on_a_real_ledger_the_books_add_up_and_replay_the_same(seed: int, tmp_path: Path) -> None:
     with LiveLedger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:

@@ -111,7 +111,9 @@ class OfferRow(LedgerRow):
     """One offer of a quote: done by `deadline` with `probability`, until `expires`.
 
     `question` is what was asked; `before` the probability before correction, `record` how such
-    promises were kept when it was made.
+    promises were kept when it was made (`forestall.model.quotes.DecileRecord`); `held` is 1 where
+    an engine plans its start, which a reservation holds, 0 where it rests on what became of like
+    jobs.
     """
 
     table = "offers"
@@ -130,6 +132,7 @@ class OfferRow(LedgerRow):
     probability: float
     reasons: Json
     record: Json
+    held: int = 1
 
 
 @dataclass(frozen=True)

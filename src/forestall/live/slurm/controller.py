@@ -5,8 +5,9 @@ Source: page "Live", One loop, Holding a promise, Quote and dialogue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from threading import Lock, RLock
 from typing import Final
 
 from forestall.live.act.actor import Actor
@@ -15,20 +16,23 @@ from forestall.live.guard.settings import GuardSettings
 from forestall.live.guard.sight import ClusterSight
 from forestall.live.ledger.rows import OfferRow, OutcomeRow, PromiseRow
 from forestall.live.ledger.store import LiveLedger
+from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.keeping import Keeping
 from forestall.live.slurm.mind import Mind
 from forestall.live.slurm.outcomes import Followed, judged
 from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeForecasts, NodeRules
+from forestall.live.slurm.quoting import Quoted, Quoting
 from forestall.live.slurm.sight import carriers, sight_of
+from forestall.live.slurm.site_book import SiteBook
+from forestall.live.slurm.view import ControllerView, view_of
 from forestall.model.cluster.actions import Submit
 from forestall.model.cluster.cluster import LiveCluster
 from forestall.model.cluster.faults import LookError, WriteError, WriteFault
 from forestall.model.cluster.marks import RESERVATION, reservation_name
 from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
 from forestall.model.errors import InputError
-from forestall.model.live.canonical import digest
-from forestall.model.live.intents import Action, IntentState, Role
+from forestall.model.live.intents import Action, Intent, IntentState, Role
 
 CONSENTS: Final = ("exclude", "requeue", "signal", "start")
 """All that may be done with the job of a promise, where its owner agrees."""
@@ -47,21 +51,13 @@ class ControllerSettings:
     wanted : the least probability that jobs of which nobody asked are placed for
     offer_life : s for which an offer holds; a deadline leaves that time for taking it
     at_once : s; a start that is nearer needs no reservation
+    learned : ended jobs from which on the book of the site is asked
     """
 
     wanted: float = 0.5
     offer_life: int = 300
     at_once: int = 120
-
-
-@dataclass(frozen=True)
-class WantedNodes:
-    """What somebody asks for: nodes, and for how long (s); where `by` is given, done by then."""
-
-    nodes: int
-    time: int
-    asked_by: str
-    by: int | None = None
+    learned: int = 30
 
 
 @dataclass(frozen=True)
@@ -104,6 +100,12 @@ class _Known:
 class Controller:
     """One cluster's controller; one process has it. A new one goes on from the ledger and a look.
 
+    Any threads may call it at once. What takes long keeps nobody waiting: looking at the cluster,
+    asking forecasts, submitting and acting go on while others quote. Engine, book and beliefs are
+    behind one lock, which a cycle holds while it takes in a look and books it, a quote while it is
+    made. There is one cycle at a time, and one offer is accepted at a time: nobody else's is
+    checked between a promise and its job. The executor has a lock of its own.
+
     Parameters
     ----------
     cluster : looked at, and where jobs are submitted, with this process's rights
@@ -112,6 +114,10 @@ class Controller:
     forecasts : who foresees failures
     clock : the time, s since 1970
     rules : what proposes to drain, reboot and bring back nodes; None: nothing does
+    site : the book of what became of the site's jobs, as it was kept; by default an empty one. Each
+        look adds to it; who keeps it reads `site.book`
+
+    `view` is what the last cycle knew, for whoever tells people; None before the first.
     """
 
     def __init__(
@@ -123,56 +129,103 @@ class Controller:
         forecasts: NodeForecasts,
         clock: Callable[[], int],
         settings: ControllerSettings | None = None,
+        *,
+        site: SiteBook | None = None,
         rules: NodeRules | None = None,
     ) -> None:
         self.settings = settings or ControllerSettings()
+        self.site = site or SiteBook()
         self.executor = Executor(ledger, actors, guard, clock)
         self._cluster, self._ledger, self._guard = cluster, ledger, guard
         self._forecasts = forecasts if rules is None else JoinedForecasts(forecasts, rules)
         self._clock, self._rules = clock, rules
-        self._books = LedgerBooks(ledger)
+        self._books: LedgerBooks | None = LedgerBooks(ledger)
         self._before = self._books.resumed()
         self._mind: Mind | None = None
         self._known: _Known | None = None
+        self.view: ControllerView | None = None
+        self._lock, self._cycling, self._accepting = RLock(), Lock(), Lock()
 
     @property
     def age(self) -> int | None:
         """How old what is known is, s; None before the first look."""
-        return None if self._known is None else self._clock() - self._known.sight.at
+        known = self._known
+        return None if known is None else self._clock() - known.sight.at
 
     # --------------------------------------------------------------------------------- a cycle
 
     def cycle(self) -> CycleTold:
         """Do one cycle. A look that fails changes nothing, and is booked.
 
-        Raises LedgerError where the books cannot be written: then nothing more is done, and the
-        next cycle begins anew from the ledger and a look.
+        Raises LedgerError where the books cannot be written or read: then nothing more is done, and
+        the next cycle begins anew from the ledger and a look, which asks accounting from where the
+        last one that was booked did.
         """
-        now = self._clock()
+        with self._cycling:
+            try:
+                return self._cycle(self._clock())
+            except BaseException:
+                self._close()
+                raise
+
+    def _cycle(self, now: int) -> CycleTold:
         try:
+            self._opened()
             seen = self._cluster.look(self._before)
         except LookError as error:
-            self._books.failed_look(error, now)
+            with self._lock:
+                self._opened().failed_look(error, now)
             return CycleTold(str(error))
-        self._before = seen
-        try:
-            return self._with(seen, self._clock())
-        except BaseException:
-            self._mind = None  # the engine may know what the ledger does not
-            self._books = LedgerBooks(self._ledger)
-            raise
-
-    def _with(self, seen: ClusterSnapshot, now: int) -> CycleTold:
-        books = self._books
+        now = self._clock()
         promises = {one.id: one for one in self._ledger.open_promises()}
         named = [name.removeprefix(RESERVATION) for name in seen.reservations
                  if name.startswith(RESERVATION)]  # fmt: skip
-        owners = books.owners(promises.values(), named)
-        mind = self._minding(seen, now)
-        ours = [reservation_name(name) for name in named if name in owners]
-        taken = mind.tell(seen, now, ours, self._forecasts.foreseen(seen, now))
+        owners = self._opened().owners(promises.values(), named)
         known = _Known(seen, sight_of(seen, owners), carriers(seen, owners))
-        outcomes = self._judge(promises, known, now)
+        ours = [reservation_name(name) for name in named if name in owners]
+        foreseen = self._forecasts.foreseen(seen, now)
+        with self._lock:
+            outcomes, wanted = self._taken_in(known, promises, ours, foreseen, now)
+            self._known = known
+        self.executor.propose(wanted)
+        if self._rules is not None:
+            self.executor.propose(self._on_nodes(self._rules, known, now))
+        moved = self.executor.step(known.sight)
+        self._before = seen
+        return CycleTold("", tuple(moved), tuple(outcomes))
+
+    def _on_nodes(self, rules: NodeRules, known: _Known, now: int) -> Iterator[Intent]:
+        """Yield what rules want done with nodes, in the name of the cycle that was just booked."""
+        view, books = self.view, self._opened()
+        outlook = {} if view is None else view.outlook
+        for one in rules.intents(known.seen, known.sight, outlook, now):
+            yield replace(one, cycle=books.cycle - 1)
+
+    def _opened(self) -> LedgerBooks:
+        """Return the books, read anew after an error: a call that failed may have been written."""
+        with self._lock:
+            if self._books is None:
+                self._books = LedgerBooks(self._ledger)
+            return self._books
+
+    def _close(self) -> None:
+        """Forget books and engine: the ledger may know more than they do, or less."""
+        with self._lock:
+            self._mind = self._books = None
+
+    def _taken_in(
+        self,
+        known: _Known,
+        promises: dict[str, PromiseRow],
+        ours: list[str],
+        foreseen: Mapping[str, NodeForecast],
+        now: int,
+    ) -> tuple[list[OutcomeRow], list[Intent]]:
+        """Take in a look and book it; return what became of promises, and what should be done."""
+        seen, books = known.seen, self._opened()
+        mind = self._minding(seen, books, now)
+        taken = mind.tell(seen, now, ours, foreseen, seen.began)
+        outcomes = _judge(promises, known, books, now)
         for one in outcomes:
             del promises[one.promise]
         keeping = Keeping(
@@ -184,65 +237,40 @@ class Controller:
             mattered.update(why)
         books.numbers = {name: number for name, number in books.numbers.items() if name in promises}
         books.cycle_done(seen, taken, mattered, outcomes, now)
-        self._known = known
-        self.executor.propose(intent for intent, _ in wanted)
-        if self._rules is not None:
-            on_nodes = self._rules.intents(seen, known.sight, mind.outlook, now)
-            self.executor.propose(replace(one, cycle=books.cycle - 1) for one in on_nodes)
-        return CycleTold("", tuple(self.executor.step(known.sight)), tuple(outcomes))
+        self.site.learn(seen)
+        self.view = view_of(seen, known.sight, mind, known.carried)
+        return outcomes, [intent for intent, _ in wanted]
 
-    def _minding(self, seen: ClusterSnapshot, now: int) -> Mind:
+    def _minding(self, seen: ClusterSnapshot, books: LedgerBooks, now: int) -> Mind:
         """Return the engine, a new one where there is none or the cluster has grown."""
         if self._mind is None or not self._mind.knows(seen):
             mind = Mind(seen, now, self.settings.wanted)
-            self._books.begin(mind, asdict(self.settings), now)
+            books.begin(mind, asdict(self.settings), now)
             self._mind = mind
         return self._mind
 
-    def _judge(
-        self, promises: Mapping[str, PromiseRow], known: _Known, now: int
-    ) -> list[OutcomeRow]:
-        """Return what became of promises, and remember the numbers of the others' jobs."""
-        found = []
-        for name, promise in promises.items():
-            job = known.carried.get(name)
-            start = self._books.start_of(promise)
-            number = self._books.numbers.get(name, 0)
-            one = judged(Followed(promise, start, job, number), known.seen, now)
-            if one is not None:
-                found.append(one)
-            elif job is not None:
-                self._books.numbers[name] = job.id
-        return found
-
     # ------------------------------------------------------------------- quotes and promises
 
-    def quote(self, asked: WantedNodes) -> list[OfferRow]:
-        """Return offers, each later than the one before and more probable, and book them. Empty
-        where no start is known. A job of an offer that is taken at the end of its life, and starts
-        then, is done by its deadline still. Raises InputError where what is known is too old."""
-        now = self._clock()
-        mind, _ = self._fresh(now)
-        question = {"nodes": asked.nodes, "time": asked.time, "by": asked.by}
-        expires = now + self.settings.offer_life
-        offered = [
-            (one, one.deadline + max(expires - one.start, 0))
-            for one in mind.offers(asked.nodes, asked.time, now, asked.by)
-        ]
-        count = self._ledger.count(OfferRow)
-        rows = [
-            OfferRow(
-                id=digest([count + k, now, asked.asked_by, question]),
-                at=now, expires=expires, asked_by=asked.asked_by,
-                question=question, size=asked.nodes, length=asked.time, start=one.start,
-                deadline=deadline, before=one.probability, probability=one.probability,
-                reasons=list(one.reasons), record=self._books.record(one.probability),
-            )
-            for k, (one, deadline) in enumerate(offered)
-            if asked.by is None or deadline <= asked.by
-        ]  # fmt: skip
-        self._ledger.add(*rows)
-        return rows
+    def quote(self, job: WantedJob, *, by: int | None = None, least: float = 0.9) -> Quoted:
+        """Return offers for a job, and book them (`forestall.live.quotes.offers`); with `by`, s
+        since 1970, the best one that ends by then, and the nearest deadlines with `least` at least.
+
+        A job of an offer that is taken at the end of its life, and starts then, is done by its
+        deadline still. Raises InputError where what is known is too old, ParameterError for a
+        question that cannot be.
+        """
+        with self._lock:
+            now, books = self._clock(), self._opened()
+            mind, _ = self._fresh(now)
+            told = self._quoting(mind, books).quoted(job, now, by, least, books.offers)
+            books.offers += len(told.rows)
+        self._ledger.add(*told.rows)
+        return told
+
+    def _quoting(self, mind: Mind, books: LedgerBooks) -> Quoting:
+        keeper, settings = self._guard.keeper, self.settings
+        holds = keeper.switch == "on" and Action.RESERVE not in keeper.approve
+        return Quoting(mind, self.site, books.record, holds, settings.learned, settings.offer_life)
 
     def accept(self, name: str, owner: str, job: JobScript) -> tuple[PromiseRow, int]:
         """Make an offer a promise, and submit its job; return the promise and the job's number.
@@ -253,30 +281,35 @@ class Controller:
         the first try the promise is void then), or where nobody knows whether it took it: then call
         again.
         """
-        now = self._clock()
         offer = self._ledger.one(OfferRow, name)
         if offer is None or offer.asked_by != owner:
             raise InputError(f"offer {name} is not there")
-        promise = self._ledger.one(PromiseRow, name)
-        first = promise is None
-        if promise is None:
-            promise = self._promised(offer, job, now)
-        elif self._ledger.one(OutcomeRow, name) is not None:
-            raise InputError(f"promise {name} is over")
-        number = self._submit(promise, offer, job, first)
-        self._note(offer, job, number, now)
+        with self._accepting:
+            promise = self._ledger.one(PromiseRow, name)
+            first = promise is None
+            if promise is None:
+                promise = self._promised(offer, job, self._clock())
+            elif self._ledger.one(OutcomeRow, name) is not None:
+                raise InputError(f"promise {name} is over")
+            number = self._submit(promise, offer, job, first)
+            with self._lock:
+                self._note(offer, job, number, self._clock())
         return promise, number
 
     def _note(self, offer: OfferRow, job: JobScript, number: int, now: int) -> None:
         """Tell the engine of a job that was submitted, so that nobody else is promised its nodes
         before it is seen."""
-        if self._mind is None:
+        mind = self._mind
+        if mind is None:
             return
-        mind, self._mind = self._mind, None  # begun anew where this cannot be booked
         taken = mind.submitted(number, offer.asked_by, job.name, offer.size, offer.length, now)
-        if taken is not None:
-            self._books.told(taken, now)
-        self._mind = mind
+        if taken is None:
+            return
+        try:
+            self._opened().told(taken, now)
+        except BaseException:
+            self._close()
+            raise
 
     def _fresh(self, now: int) -> tuple[Mind, _Known]:
         """Return what is known; InputError where it is too old to promise anything."""
@@ -290,19 +323,20 @@ class Controller:
     def _promised(self, offer: OfferRow, job: JobScript, now: int) -> PromiseRow:
         """Write the promise that an offer becomes, where it still holds; with a reservation, where
         the keeper may."""
-        mind, known = self._fresh(now)
         if now >= offer.expires:
             raise InputError(f"offer {offer.id} expired {now - offer.expires} s ago; ask again")
-        still = mind.offers(offer.size, offer.length, now, offer.deadline)
-        if not any(one.probability >= offer.probability - 1e-9 for one in still):
-            raise InputError(f"offer {offer.id} does not hold any more; ask again")
+        with self._lock:
+            mind, known = self._fresh(now)
+            if not self._quoting(mind, self._opened()).holds_still(offer, now):
+                raise InputError(f"offer {offer.id} does not hold any more; ask again")
         held = int(self._guard.keeper.switch != "off")
         promise = PromiseRow(
             offer.id, now, offer.id, "", offer.asked_by, offer.deadline, offer.probability, held,
             sorted(job.consents),
         )  # fmt: skip
         self._ledger.add(promise)
-        if self._guard.keeper.switch == "on" and offer.start > now + self.settings.at_once:
+        on = self._guard.keeper.switch == "on"
+        if on and offer.held and offer.start > now + self.settings.at_once:
             self._reserve(promise, offer, job, known, mind)
         return promise
 
@@ -310,8 +344,7 @@ class Controller:
         self, promise: PromiseRow, offer: OfferRow, job: JobScript, known: _Known, mind: Mind
     ) -> None:
         """Have the start of a promise held; where that cannot be, the job waits like others."""
-        now = self._clock()
-        books = self._books
+        now, books = self._clock(), self._opened()
         keeping = Keeping(known.seen, known.sight, mind, {}, {}, books.saved, books.cycle, now)
         numbers = {
             "start": float(offer.start + GRACE), "time": float(offer.deadline - offer.start)
@@ -330,7 +363,7 @@ class Controller:
         order = Submit(
             promise.id, job.script, offer.size, offer.length, job.name, promise.at, job.words,
             job.partition, reservation=name if self._is_held(name) else "",
-            excluded=self._excluded(offer, job), output=job.output,
+            excluded=self._excluded(offer, job), output=job.output, user=promise.owner,
         )  # fmt: skip
         try:
             return self._cluster.act(order).job
@@ -350,12 +383,29 @@ class Controller:
     def _excluded(self, offer: OfferRow, job: JobScript) -> tuple[str, ...]:
         """Return the nodes that are foreseen to fail before the deadline, where enough others are
         left."""
-        if self._mind is None or self._known is None:
+        mind, known = self._mind, self._known
+        if mind is None or known is None:
             return ()
-        risky = {name for name, one in self._mind.outlook.items() if one.at < offer.deadline}
+        risky = {name for name, one in mind.outlook.items() if one.at < offer.deadline}
         left = [
             name
-            for name, node in self._known.seen.nodes.items()
+            for name, node in known.seen.nodes.items()
             if name not in risky and node.in_service and job.partition in ("", *node.partitions)
         ]
         return tuple(sorted(risky)) if len(left) >= offer.size else ()
+
+
+def _judge(
+    promises: Mapping[str, PromiseRow], known: _Known, books: LedgerBooks, now: int
+) -> list[OutcomeRow]:
+    """Return what became of promises, and remember the numbers of the others' jobs."""
+    found = []
+    for name, promise in promises.items():
+        job = known.carried.get(name)
+        number = books.numbers.get(name, 0)
+        one = judged(Followed(promise, books.start_of(promise), job, number), known.seen, now)
+        if one is not None:
+            found.append(one)
+        elif job is not None:
+            books.numbers[name] = job.id
+    return found

@@ -62,22 +62,32 @@ class Mind:
         self.engine = Engine(len(self.number), rules, nothing, now - 1)
         self.engine.now = now - 1
         self.outlook: dict[str, NodeForecast] = {}
+        self._noted: dict[int, int] = {}
+        """When jobs were submitted of which looks that began before say nothing."""
 
     def knows(self, seen: ClusterView) -> bool:
         """Whether it knows all nodes that are seen."""
         return seen.nodes.keys() <= self.number.keys()
 
     def tell(
-        self, seen: ClusterView, now: int, ours: Iterable[str], foreseen: Mapping[str, NodeForecast]
+        self,
+        seen: ClusterView,
+        now: int,
+        ours: Iterable[str],
+        foreseen: Mapping[str, NodeForecast],
+        began: int,
     ) -> Taken:
         """Tell the engine what is new.
 
+        began : when the look began; it says nothing of jobs that were submitted since
         ours : names of reservations that hold promises
         foreseen : failures of nodes, as a predictor says
         """
-        now = max(now, self.engine.now)
+        now = self.moment(now)
         late = self._late(now)
-        found = reconcile(self.beliefs, seen, now, ours)
+        self._noted = {job: at for job, at in self._noted.items()
+                       if at >= began and job not in seen.jobs}  # fmt: skip
+        found = reconcile(self.beliefs, seen, now, ours, self._noted)
         for one in found.arrivals:
             self.engine.add_job(one.size, one.estimate, CHECKED, one.submit)
         certain = {
@@ -111,7 +121,8 @@ class Mind:
         knows the job."""
         if job in self.beliefs.jobs:
             return None
-        now = max(now, self.engine.now)
+        self._noted[job] = now
+        now = self.moment(now)
         position = self.engine.add_job(size, length, CHECKED, now)
         told = ToldJob(position, user, name, size, 0, (), -1)
         jobs = {**self.beliefs.jobs, job: told}
@@ -120,11 +131,15 @@ class Mind:
         decisions = self.engine.handle(events, now)
         return Taken(now, (Arrival(job, size, length, now),), events, tuple(decisions), ())
 
+    def moment(self, now: int) -> int:
+        """Return the time at which it can be asked: clocks may go back, and it does not."""
+        return max(now, self.engine.now)
+
     def offers(self, size: int, length: int, now: int, by: int | None = None) -> list[Quote]:
         """Return what a job submitted now could choose from; none where it is too large."""
         if size > len(self.number):
             return []
-        return self.engine.offers(size, length, CHECKED, max(now, self.engine.now), by=by)
+        return self.engine.offers(size, length, CHECKED, self.moment(now), by=by)
 
     def plan_of(self, job: int) -> PlannedRun | None:
         """Return where and when a job runs or will, None where the engine does not know it or has

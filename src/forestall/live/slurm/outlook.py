@@ -46,8 +46,8 @@ class NodeForecasts(Protocol):
 
 
 class NodeRules(NodeForecasts, Protocol):
-    """Whoever proposes what to do with nodes, and keeps promises away from some
-    (`forestall.live.rules`)."""
+    """Whoever proposes to drain, reboot and bring back nodes (`forestall.live.rules`); what it
+    foresees keeps promises away from nodes."""
 
     def intents(
         self,
@@ -56,7 +56,7 @@ class NodeRules(NodeForecasts, Protocol):
         outlook: Mapping[str, NodeForecast],
         now: int,
     ) -> Iterable[Intent]:
-        """Return what should be done; asked once a cycle, with what is foreseen at it."""
+        """Yield what should be done with nodes; `outlook` are failures that are foreseen."""
 
 
 class ListedForecasts:

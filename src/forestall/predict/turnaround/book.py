@@ -120,10 +120,25 @@ class CompletionBook:
     def __len__(self) -> int:
         return self._count
 
+    def __contains__(self, job: Hashable) -> bool:
+        return job in self._places
+
     @property
     def now(self) -> int:
         """The time of the last event."""
         return self._now
+
+    @property
+    def ended(self) -> int:
+        """Jobs that ended by themselves, from which it learned."""
+        return int(self._book.desk[0]["done"])
+
+    def open_jobs(self) -> dict[Hashable, bool]:
+        """Return the jobs that have not ended, and whether each runs."""
+        status = self._book.jobs["status"]
+        places = self._book.open_jobs[: int(self._book.desk[0]["open"])]
+        names = {k: job for job, k in self._places.items()}
+        return {names[k]: bool(status[k] == RUNNING) for k in sorted(places.tolist())}
 
     def submit(
         self,

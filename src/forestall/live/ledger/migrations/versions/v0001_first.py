@@ -35,7 +35,7 @@ _TABLES: Final = {
         question TEXT NOT NULL, size BIGINT NOT NULL, length BIGINT NOT NULL, start BIGINT NOT NULL,
         deadline BIGINT NOT NULL, before DOUBLE PRECISION NOT NULL,
         probability DOUBLE PRECISION NOT NULL, reasons TEXT NOT NULL, record TEXT NOT NULL,
-        CONSTRAINT offers_key UNIQUE (id)""",
+        held BIGINT NOT NULL, CONSTRAINT offers_key UNIQUE (id)""",
     "promises": """
         id TEXT NOT NULL, at BIGINT NOT NULL, offer TEXT NOT NULL REFERENCES offers (id),
         job TEXT NOT NULL, owner TEXT NOT NULL, deadline BIGINT NOT NULL,
