@@ -15,6 +15,7 @@ from forestall.decide.nodes.machine_kernels import DOWN, Machine
 from forestall.decide.nodes.queue_kernels import JobQueue
 from forestall.decide.nodes.timeline_kernels import Timeline
 from forestall.decide.promise.asked_risk_kernels import AskedPredictor
+from forestall.decide.promise.planned_risk_kernels import Planned
 from forestall.decide.promise.search_state import CHOSEN, Scratch
 from forestall.engine import kept
 from forestall.engine.contract import Stories, Watch, check_state, in_order, whole
@@ -62,6 +63,7 @@ _CLASSES: Final = (
     Foreseen,
     Hazard,
     HazardTable,
+    Planned,
     AskedPredictor,
 )
 _PLACES: Final = EventKind.STARTED.rank

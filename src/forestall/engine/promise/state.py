@@ -24,6 +24,7 @@ from forestall.decide.nodes.queue_kernels import (
 )
 from forestall.decide.nodes.timeline_kernels import EDGE, Timeline
 from forestall.decide.promise.asked_risk_kernels import AskedPredictor
+from forestall.decide.promise.planned_risk_kernels import Planned
 from forestall.decide.promise.search_state import Scratch, new_scratch
 from forestall.engine.promise.policies import OWN, POLICIES
 from forestall.predict.foreseen_kernels import Foreseen
@@ -61,7 +62,7 @@ TASK: Final = record_of("kind job fresh reason node failed")
 whether it is placed for the first time (0 or 1); otherwise why, and because of which node; a node
 that has failed, which the prediction has not been told yet (-1: none)."""
 
-Prediction = Foreseen | Hazard | HazardTable | AskedPredictor
+Prediction = Foreseen | Hazard | HazardTable | Planned | AskedPredictor
 """What is known of failures to come; kernels are compiled for the one that a state has."""
 
 FINISHES, FAILURES, OPENED, CLOSED, CARRY_OPENED, CARRY_CLOSED = range(6)

@@ -5,8 +5,8 @@ Source: page "Live", One loop, Holding a promise, Quote and dialogue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from threading import Lock, RLock
 from typing import Final
 
@@ -21,10 +21,11 @@ from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.keeping import Keeping
 from forestall.live.slurm.mind import Mind, PromisedJob
 from forestall.live.slurm.outcomes import Followed, judged
-from forestall.live.slurm.outlook import NodeForecast, NodeForecasts
+from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeForecasts, NodeRules
 from forestall.live.slurm.quoting import Quoted, Quoting, wanted_job
 from forestall.live.slurm.sight import carriers, sight_of
 from forestall.live.slurm.site_book import SiteBook
+from forestall.live.slurm.view import ControllerView, view_of
 from forestall.model.cluster.actions import Submit
 from forestall.model.cluster.cluster import LiveCluster
 from forestall.model.cluster.faults import LookError, WriteError, WriteFault
@@ -114,8 +115,11 @@ class Controller:
     actors : who carries intents out, by role
     forecasts : who foresees failures
     clock : the time, s since 1970
+    rules : what proposes to drain, reboot and bring back nodes; None: nothing does
     site : the book of what became of the site's jobs, as it was kept; by default an empty one. Each
         look adds to it; who keeps it reads `site.book`
+
+    `view` is what the last cycle knew, for whoever tells people; None before the first.
     """
 
     def __init__(
@@ -129,16 +133,19 @@ class Controller:
         settings: ControllerSettings | None = None,
         *,
         site: SiteBook | None = None,
+        rules: NodeRules | None = None,
     ) -> None:
         self.settings = settings or ControllerSettings()
         self.site = site or SiteBook()
         self.executor = Executor(ledger, actors, guard, clock)
         self._cluster, self._ledger, self._guard = cluster, ledger, guard
-        self._forecasts, self._clock = forecasts, clock
+        self._forecasts = forecasts if rules is None else JoinedForecasts(forecasts, rules)
+        self._clock, self._rules = clock, rules
         self._books: LedgerBooks | None = LedgerBooks(ledger)
         self._before = self._books.resumed()
         self._mind: Mind | None = None
         self._known: _Known | None = None
+        self.view: ControllerView | None = None
         self._lock, self._cycling, self._accepting = RLock(), Lock(), Lock()
 
     @property
@@ -183,9 +190,18 @@ class Controller:
             outcomes, wanted = self._taken_in(known, promises, ours, foreseen, now)
             self._known = known
         self.executor.propose(wanted)
+        if self._rules is not None:
+            self.executor.propose(self._on_nodes(self._rules, known, now))
         moved = self.executor.step(known.sight)
         self._before = seen
         return CycleTold("", tuple(moved), tuple(outcomes))
+
+    def _on_nodes(self, rules: NodeRules, known: _Known, now: int) -> Iterator[Intent]:
+        """Yield what rules want done with nodes, in the name of the cycle that was just booked."""
+        view, books = self.view, self._opened()
+        outlook = {} if view is None else view.outlook
+        for one in rules.intents(known.seen, known.sight, outlook, now):
+            yield replace(one, cycle=books.cycle - 1)
 
     def _opened(self) -> LedgerBooks:
         """Return the books, read anew after an error: a call that failed may have been written."""
@@ -224,6 +240,7 @@ class Controller:
         books.numbers = {name: number for name, number in books.numbers.items() if name in promises}
         books.cycle_done(seen, taken, mattered, outcomes, now)
         self.site.learn(seen)
+        self.view = view_of(seen, known.sight, mind, known.carried)
         return outcomes, [intent for intent, _ in wanted]
 
     def _minding(
@@ -365,7 +382,7 @@ class Controller:
             promise.id, job.script, offer.size, offer.length, job.name, promise.at, job.words,
             wanted.partition, features=wanted.features,
             reservation=name if self._is_held(name) else "",
-            excluded=self._excluded(offer, job), output=job.output,
+            excluded=self._excluded(offer, job), output=job.output, user=promise.owner,
         )  # fmt: skip
         try:
             return self._cluster.act(order).job
