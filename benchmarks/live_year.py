@@ -2,7 +2,7 @@
 
     python -m benchmarks.live_year [MONTHS]
 
-MONTHS (12) of 30 days with 16 nodes, a cycle every 10 minutes, a quote at every fifth of them that
+MONTHS (12) of 30 days with 16 nodes, a cycle every 30 minutes, a quote at every second of them that
 is accepted, and a restart of the controller on the first of each month but the first. The ledger is
 SQLite on the disk. Prints what the process holds at the end of each month: memory, jobs that the
 engine and the book know, and rows of the ledger.
@@ -16,7 +16,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.common import ROOT
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.rows import CycleRow, PromiseRow, RunRow
 from forestall.live.ledger.store import LiveLedger
@@ -32,7 +31,7 @@ from forestall.simulate.slurm.settings import WorldSettings
 from forestall.simulate.slurm.world import SlurmWorld
 from forestall.simulate.slurm.writes import ME
 
-CYCLE = 600
+CYCLE = 1800
 MONTH = 30 * 86_400
 FORGET, GENERATION = 1000, 2000
 """Less than a site has by default, so that all that is forgotten is so many times a year."""
@@ -72,7 +71,7 @@ def main(arguments: list[str]) -> None:
     months = int(arguments[0]) if arguments else 12
     world = SlurmWorld(WorldSettings(nodes=16, load=0.6, run=2400.0, widest=6), 17)
     cluster, chance, begun = ModelCluster(world), random.Random(17), time.perf_counter()
-    with tempfile.TemporaryDirectory(dir=ROOT) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
         with LiveLedger(f"sqlite:///{path}") as ledger:
             controller = born(cluster, ledger, None)
@@ -80,7 +79,7 @@ def main(arguments: list[str]) -> None:
                 for k in range(MONTH // CYCLE):
                     world.advance(world.state.now + CYCLE)
                     controller.cycle()
-                    if k % 5 == 0:
+                    if k % 2 == 0:
                         somebody(controller, chance)
                 world.state.deeds.clear()  # the model's own diary
                 mind = controller._mind

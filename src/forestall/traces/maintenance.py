@@ -10,8 +10,7 @@ import polars as pl
 
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.failures import Failures
-from forestall.model.planned import PlannedOutages
+from forestall.model.failures import Failures, PlannedOutages
 from forestall.model.site.hostlist import expand
 from forestall.model.units import SECONDS, parse_duration, parse_time
 from forestall.traces.observed import numbers_of

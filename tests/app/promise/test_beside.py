@@ -16,10 +16,9 @@ from forestall.app.promise.log import replay
 from forestall.app.runs.certify import certify
 from forestall.model.arrays import Ints
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.failures import Failures
+from forestall.model.failures import Failures, PlannedOutages
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
-from forestall.model.planned import PlannedOutages
 from forestall.model.ras import RasLog
 from forestall.predict.base import KnowsOutages
 from forestall.predict.hazard.hazard import HazardPredictor

@@ -12,7 +12,7 @@ from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
-from forestall.live.rules.rules import Rules
+from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, ControllerSettings, JobScript
@@ -115,7 +115,7 @@ class Scenario:
             learned=(30, 1, 0)[self.seed % 3], forget=(10_000, 2)[self.seed % 2]
         )
         guard = ADVISES if self.seed % 7 == 3 else GUARD
-        rules = Rules(RULES, self.mortal, health=_Check(self.seed)) if self.ruled else None
+        rules = ActingRules(RULES, self.mortal, health=_Check(self.seed)) if self.ruled else None
         return Controller(
             self.cluster, self.mortal, actors, guard, self.forecasts, lambda: self.cluster.clock,
             settings, site=SiteBook(self.book), rules=rules,

@@ -182,8 +182,8 @@ def test_maintenance_is_certain_while_it_is_to_come_and_while_it_lasts() -> None
 def test_of_several_forecasters_the_most_probable_counts() -> None:
     learner = new_learner("rate")
     learner.fit(failures(), end=NOW)
-    rate = PredictorForecasts(learner, "rate", NAMES, horizon=30 * DAY)
-    listed = ListedForecasts([("n2", NodeForecast(NOW + 60, NOW + 120, 0.999, "list"))])
+    rate = PredictorForecasts(learner, "rate", NAMES, horizon=7 * DAY)
+    listed = ListedForecasts([("n2", NodeForecast(NOW + 60, NOW + 120, 1.0, "list"))])
     planned = MaintenanceForecasts([Maintenance(NOW + 30, NOW + 90, frozenset({"n3"}))])
     found = JoinedForecasts(rate, listed, planned).foreseen(view(), NOW)
     assert [found[name].by for name in ("n1", "n2", "n3")] == ["rate", "list", "maintenance"]

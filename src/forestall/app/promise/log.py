@@ -20,9 +20,8 @@ from forestall.engine.promise.own import AskedPolicy, Policy
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.errors import TraceError
 from forestall.model.events import Event, EventKind
-from forestall.model.failures import Failures
+from forestall.model.failures import PLANNED, Failures
 from forestall.model.nodes import NodeSet
-from forestall.model.planned import KIND
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.failures import expected_downtime
 from forestall.simulate.promise.parameters import Parameters
@@ -96,7 +95,9 @@ def write_event_log(
     else:
         failures = outcome.failures
         if failures.kind is not None:  # planned outages are in a file of their own
-            failures = failures.take(np.array([kind != KIND for kind in failures.kind], np.bool_))
+            failures = failures.take(
+                np.array([kind != PLANNED for kind in failures.kind], np.bool_)
+            )
         known = failures.take(failures.detectability <= outcome.parameters.accuracy)
         rows = logs.records(
             **{name: getattr(known, name).tolist() for name in logs.names_of(FORESEEN)}

@@ -10,7 +10,7 @@ import polars as pl
 from forestall.app.kit import log as logs
 from forestall.app.kit.log import Column
 from forestall.decide.promise.planned_risk_kernels import Planned
-from forestall.model.planned import PlannedOutages
+from forestall.model.failures import PlannedOutages
 from forestall.simulate.promise.prepare import planned_by
 
 if TYPE_CHECKING:

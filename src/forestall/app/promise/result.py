@@ -17,7 +17,7 @@ from forestall.app.promise.hazard import described
 from forestall.app.promise.learned import described_run
 from forestall.app.promise.log import write_event_log
 from forestall.app.promise.maintenance import table_of
-from forestall.model.planned import PlannedOutages
+from forestall.model.failures import PlannedOutages
 from forestall.simulate.promise import tables
 from forestall.simulate.promise.measures import measures
 from forestall.simulate.promise.run import Outcome
@@ -37,7 +37,7 @@ class Result(RunResult[Outcome]):
     own_rules : whether a predictor or placement rule of the user's own took part
     predictor : what promised, as it was when the run began; None for the trace predictor
     table : the answers of a predictor that has learnt, `forestall.predict.tabulated.Tabulated`
-    outages : planned outages, `forestall.model.planned.PlannedOutages`; None where none were given
+    outages : planned outages, `forestall.model.failures.PlannedOutages`; None where none were given
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas.
     """

@@ -34,8 +34,8 @@ from forestall.traces.users import read_users
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
+    from forestall.model.failures import PlannedOutages
     from forestall.model.metrics import Metrics
-    from forestall.model.planned import PlannedOutages
     from forestall.model.ras import RasLog
     from forestall.predict.base import Predictor
     from forestall.predict.tabulated import Tabulated

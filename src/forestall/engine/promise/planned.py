@@ -12,8 +12,7 @@ from forestall.predict.base import KnowsOutages
 
 if TYPE_CHECKING:
     from forestall.model.arrays import Bools, Floats, Ints
-    from forestall.model.failures import Failures
-    from forestall.model.planned import PlannedOutages
+    from forestall.model.failures import Failures, PlannedOutages
     from forestall.predict.base import Predictor
 
 

@@ -20,9 +20,8 @@ from forestall.decide.promise.search_state import LEAST_RISKY, LOWEST
 from forestall.engine.promise.state import Rules
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError
-from forestall.model.failures import Failures
+from forestall.model.failures import Failures, PlannedOutages
 from forestall.model.jobs import Jobs
-from forestall.model.planned import PlannedOutages
 from forestall.model.units import MAX_SECONDS
 from forestall.predict.foreseen_kernels import FORESEEN, Foreseen
 from forestall.predict.trace import TracePredictor
