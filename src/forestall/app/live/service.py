@@ -13,6 +13,7 @@ from forestall.app.live.loop import CycleLoop
 from forestall.app.live.real import cluster_of, keeper_of, submits_for, warden_of
 from forestall.app.live.settings import LiveSettings
 from forestall.app.live.simulated import SimulatedCluster
+from forestall.app.live.watching import Watching
 from forestall.live.act.actor import Actor
 from forestall.live.desk.desk import ControllerDesk, DeskSettings
 from forestall.live.guard.settings import GuardSettings, RoleSettings
@@ -28,7 +29,6 @@ from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, ControllerSettings
-from forestall.live.slurm.outlook import ListedForecasts
 from forestall.model.errors import ParameterError
 from forestall.model.live.intents import Role
 from forestall.simulate.slurm.settings import WorldSettings
@@ -170,10 +170,11 @@ def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
             **warden_of(settings),
         }
         clock = _wall
+        watching = Watching.of(settings.watch, guard)
         controller = Controller(
-            cluster_of(settings.slurm), ledger, actors, guard, ListedForecasts(), clock,
+            cluster_of(settings.slurm), ledger, actors, guard, watching.forecasts, clock,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            rules=ActingRules(settings.rules, ledger),
+            rules=watching.rules(settings.rules, settings.watch, ledger),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock,
