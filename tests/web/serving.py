@@ -80,13 +80,20 @@ def settings_of(folder: Path, **more: Any) -> LiveSettings:
     return LiveSettings(table)
 
 
+def service_of(
+    folder: Path, told: list[str], *, nodes: int = 12, speed: float = 600.0
+) -> LiveService:
+    """Return a simulated service that stands still: its cycles are done by who calls `once`."""
+    return simulated_service(settings_of(folder), SimulatedOptions(nodes, speed), told.append)
+
+
 @contextmanager
 def serving(
     folder: Path, *, speed: float = 600.0, nodes: int = 12, rate: int = 10_000, stale: int = 10**9
 ) -> Iterator[Served]:
     """Serve from a folder until the end of the block."""
     told: list[str] = []
-    service = simulated_service(settings_of(folder), SimulatedOptions(nodes, speed), told.append)
+    service = service_of(folder, told, nodes=nodes, speed=speed)
     tokens, path = TokenStore(folder / "tokens"), folder / "socket"
     app = site(service.desk, Access(tokens, ("root",)), ApiSettings(stale, rate))
     server = SiteServer(app, Listening("127.0.0.1", 0, path))

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from forestall.model.errors import ParameterError, TraceError, of_system
 from forestall.model.live.intents import MAY, Role
-from forestall.model.settings import Declared, Setting, declared
+from forestall.model.settings import Declared, Parameter, Setting, declared
 from forestall.model.units import parse_time
 
 Count = Annotated[int, Field(ge=0)]
@@ -199,15 +199,7 @@ def changed(usual: S, given: Mapping[str, Any], table: str) -> S:
             expected = f"{close[0]}?" if close else ", ".join(known)
             raise ParameterError(f"{table}.{name}", value, f"another key: {expected}")
         if not isinstance(values[name], tuple):
-            value = known[name].read(value)
-            usual_kind = float if isinstance(values[name], float) else type(values[name])
-            if usual_kind is float and type(value) is int:
-                value = float(value)
-            if type(value) is not usual_kind or (usual_kind is float and not math.isfinite(value)):
-                words = {int: "a whole number", float: "a number", str: "text"}
-                raise ParameterError(
-                    f"{table}.{name}", value, words.get(usual_kind, "true or false")
-                )
+            value = _read(known[name], value, type(values[name]), f"{table}.{name}")
         values[name] = value
     try:
         made: S = kind(**values)
@@ -215,6 +207,20 @@ def changed(usual: S, given: Mapping[str, Any], table: str) -> S:
         name = error.name.removeprefix(f"{table}.")
         raise ParameterError(f"{table}.{name}", error.value, error.allowed) from None
     return made
+
+
+def _read(parameter: Parameter, given: Any, kind: type, name: str) -> Any:
+    """Return a value of a file as its setting takes it. Raises ParameterError that names it."""
+    try:
+        value = parameter.read(given)
+    except ParameterError as error:
+        raise ParameterError(name, error.value, error.allowed) from None
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+        words = {int: "a whole number", float: "a number", str: "text"}
+        raise ParameterError(name, value, words.get(kind, "true or false"))
+    return value
 
 
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
