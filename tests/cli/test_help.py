@@ -47,7 +47,7 @@ def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
         "agent", "assess", "backtest", "calibrate", "certify", "compare", "demo", "design", "fit",
         "futures", "guest", "import", "interval", "lemons", "machines", "predict", "reliability",
-        "replay", "report", "simulate", "spares", "sweep", "traces",
+        "replay", "report", "serve", "simulate", "spares", "sweep", "traces",
     }  # fmt: skip
 
 
