@@ -196,7 +196,7 @@ def test_approve_and_reject(told: ServedDesk, visit: Visit) -> None:
     page.keyboard.type("it is watched already")
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 proposal waits for a decision")).to_be_visible()
-    expect(page.get_by_role("table", name="Decided lately")).to_contain_text("watched already")
+    expect(page.get_by_role("table", name="Decided and done lately")).to_contain_text("watched already")
     states = {one.id: one.state for one in told.desk._proposals}
     assert states["p0"] == "approved"
     assert states["p1"] == "refused"
@@ -274,12 +274,11 @@ def test_dark_and_light(visit: Visit) -> None:
 @pytest.mark.parametrize("look", [PHONE, WALL], ids=["phone", "wall"])
 def test_nothing_is_wider_than_the_screen(look: dict[str, dict[str, int]], visit: Visit) -> None:
     page = visit(**look)
-    for view in VIEWS:
-        page.goto(f"/{view}")
-        page.locator("main h1:visible").wait_for()
-        page.wait_for_load_state("networkidle")
+    for link in page.locator(".fs-nav a").all():
+        link.click()
+        page.locator(".fs-panel:visible, .fs-proposals").first.wait_for()
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, (view, wide)
+        assert wide <= 0, (page.url, wide)
 
 
 def test_a_wall_shows_nodes_beside_the_queue(visit: Visit) -> None:
@@ -316,10 +315,11 @@ def test_tampered_messages_do_nothing(
     page.locator("main h1:visible").wait_for()
     sent = json.dumps({"proposal": "p0", "approved": True, "mark": 1})
     page.evaluate(
-        "sent => { const page = document.querySelector('.fs').__vueParentComponent;"
-        " page.emit('decide', JSON.parse(sent)); page.emit('take', [1, 2]);"
-        " page.emit('ask', {nodes: {}, time: [], percent: null}); }", sent,
-    )  # fmt: skip
+        "sent => { const page = getElement(Number(document.querySelector('.fs').id.slice(1)));"
+        " page.$emit('decide', JSON.parse(sent)); page.$emit('take', [1, 2]);"
+        " page.$emit('ask', {nodes: {}, time: [], percent: null}); }",
+        sent,
+    )
     page.get_by_role("link", name="Quote").click()
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.locator(".fs-offers li")).to_have_count(4)

@@ -35,7 +35,8 @@ def test_a_question() -> None:
         ({"nodes": 0}, "nodes"), ({"nodes": 1.5}, "nodes"), ({"nodes": "x"}, "nodes"),
         ({"nodes": float("inf")}, "nodes"), ({"time": "soon"}, "time"), ({"time": "0"}, "time"),
         ({"time": ["1h"]}, "time"), ({"percent": 100}, "probability"),
-        ({"percent": None}, "percent"), ({"percent": float("nan")}, "probability"), ({"by": "tomorrow"}, "by"),
+        ({"percent": None}, "percent"), ({"percent": float("nan")}, "probability"),
+        ({"by": "tomorrow"}, "by"),
         ({"partition": "p" * 201}, "partition"),
     ],
 )  # fmt: skip

@@ -88,5 +88,5 @@ def test_a_proposal_is_decided(
     expect(waiting.first).to_contain_text("%")
     what = waiting.first.locator("b").first.inner_text()
     waiting.first.get_by_role("button", name="Approve").click()
-    row = page.get_by_role("table", name="Decided lately").get_by_role("row")
+    row = page.get_by_role("table", name="Decided and done lately").get_by_role("row")
     expect(row.filter(has_text=what.split()[1]).first).to_be_visible()

@@ -98,7 +98,8 @@ class ToldDesk:
         deadline = self.now - (k + 1) * HOUR
         return PromiseTold(
             f"{k:04d}fedcba", PEOPLE[k % 3], deadline - 9 * HOUR, deadline, 0.9, k % 2 == 0,
-            k + 1, 2, HOUR, deadline - 4 * HOUR, outcome, "" if outcome == "kept" else "node failure",
+            k + 1, 2, HOUR, deadline - 4 * HOUR, outcome,
+            "" if outcome == "kept" else "node failure",
             deadline - 900 if outcome == "kept" else None, None, None, (),
         )  # fmt: skip
 

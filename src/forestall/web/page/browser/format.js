@@ -52,6 +52,9 @@ export function time(moment, now) {
   return `${DAY.format(date(moment)).replace(",", "")} ${clock}`;
 }
 
+// A reason of the controller, with its moments (s since 1970) as times.
+export const reason = (text, now) => text.replace(/\b(1[5-9]|2\d)\d{8}\b/g, (moment) => time(Number(moment), now));
+
 export const fullTime = (moment) => (moment === null || moment === undefined ? "" : FULL.format(date(moment)));
 export const clockTime = (moment) => CLOCK.format(date(moment));
 export const day = (moment) => DAY.format(date(moment)).replace(",", "");

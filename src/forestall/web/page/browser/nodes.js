@@ -6,9 +6,10 @@ import { Choice, Pager, pageOf } from "forestall-page/pager.js";
 const KINDS = ["free", "busy", "out of service", "down"];
 const RISKS = [
   [9900, "99 % or more"],
-  [9700, "97 to 99 %"],
-  [9000, "90 to 97 %"],
-  [0, "below 90 %"],
+  [9500, "95 to 99 %"],
+  [8000, "80 to 95 %"],
+  [5000, "50 to 80 %"],
+  [0, "below 50 %"],
 ];
 const UNKNOWN = RISKS.length;
 // By the share as it is shown, with one digit after the point.
@@ -105,7 +106,7 @@ export const NodeMap = {
     },
     colours() {
       const style = (name) => getComputedStyle([this.$refs[name]].flat()[0]).backgroundColor;
-      const risks = [0, 1, 2, 3, 4].map((k) => style(`r${k}`));
+      const risks = [0, 1, 2, 3, 4, 5].map((k) => style(`r${k}`));
       return { risks, inks: risks.map(inkOn), down: style("down"), ink: getComputedStyle(this.$el).color, mark: getComputedStyle(this.$refs.down).color, font: getComputedStyle(this.$el).fontFamily };
     },
     draw() {
@@ -209,7 +210,7 @@ export const NodeMap = {
   </div>
   <div class="fs-legend">
     <div role="group" aria-label="Filter by reliability">
-      <button v-for="(words, k) in riskNames" :key="words" type="button" :aria-pressed="risk === k" v-show="riskCounts[k] || k < 4" @click="toggle('risk', k)">
+      <button v-for="(words, k) in riskNames" :key="words" type="button" :aria-pressed="risk === k" v-show="riskCounts[k] || k < 5" @click="toggle('risk', k)">
         <i class="fs-swatch" :class="'fs-r' + k" :ref="'r' + k"></i>{{ words }} <b>{{ count(riskCounts[k]) }}</b></button>
     </div>
     <div role="group" aria-label="Filter by state">

@@ -1,6 +1,6 @@
 // Promises: what was said, what is likely now, what was done, what became of them.
 
-import { away, count, duration, fullTime, percent, plural, time } from "forestall-page/format.js";
+import { away, count, duration, fullTime, percent, plural, reason, time } from "forestall-page/format.js";
 import { Choice, Pager, pageOf } from "forestall-page/pager.js";
 
 export const Promises = {
@@ -29,7 +29,7 @@ export const Promises = {
     amongs() { return [["all", "All"], ["open", "Open"], ["risky", "At risk"], ["kept", "Kept"], ["missed", "Missed"], ["void", "Void"]]; },
   },
   methods: {
-    away, count, duration, fullTime, percent, time,
+    away, count, duration, fullTime, percent, reason, time,
     risky(one) { return one.outcome === "open" && one.likely !== null && one.likely < one.probability - 0.02; },
     state(one) { return this.risky(one) ? "risky" : one.outcome; },
     stateWords(one) { return { open: "open", risky: "at risk", kept: "kept", missed: "missed", void: "void" }[this.state(one)]; },
@@ -63,7 +63,7 @@ export const Promises = {
           <div><dt>{{ one.outcome === 'open' ? 'Now' : 'Outcome' }}</dt><dd>{{ one.outcome === 'open' ? (one.likely === null ? 'not known' : percent(one.likely) + ' likely') + ', ' + fate(one) : fate(one) }}</dd></div>
         </dl>
         <h3>What was done</h3>
-        <ol v-if="one.done.length" class="fs-acts"><li v-for="(act, k) in one.done" :key="k"><time :title="fullTime(act.at)">{{ time(act.at, now) }}</time><span><b>{{ act.action }} {{ act.target }}</b>: {{ act.state }}<small v-if="act.reason">{{ act.reason }}</small></span></li></ol>
+        <ol v-if="one.done.length" class="fs-acts"><li v-for="(act, k) in one.done" :key="k"><time :title="fullTime(act.at)">{{ time(act.at, now) }}</time><span><b>{{ act.action }} {{ act.target }}</b>: {{ act.state }}<small v-if="act.reason">{{ reason(act.reason, now) }}</small></span></li></ol>
         <p v-else class="fs-soft">Nothing so far.</p>
       </div>
     </li>
