@@ -75,7 +75,7 @@ COMMANDS: Final = (
         "and\nwork adds up.",
     ),
     CommandEntry(
-        "replay", "runs.audit", RUNS,
+        "replay", "replays.replay", RUNS,
         "Drive the engine with what was recorded, a run's event log or the ledger of forestall "
         "serve,\nand compare its decisions.",
     ),
