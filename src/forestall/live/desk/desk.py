@@ -258,7 +258,11 @@ class ControllerDesk:
     def costs(self, viewer: Viewer) -> list[CostTold]:
         """Return what actions cost and saved; operators only."""
         _operators(viewer)
-        return self._scores.costs()
+        view, out = self._controller.view, None
+        if view is not None:
+            nodes = view.seen.nodes.items()
+            out = {name for name, node in nodes if node.ours and not node.in_service}
+        return self._scores.costs(self._clock(), out)
 
 
 def _owner(viewer: Viewer) -> str | None:
