@@ -154,7 +154,7 @@ def dialogue(server: connection.ServerConnection, question: dict[str, Any]) -> i
         except ParameterError as error:
             complain(str(error))
             continue
-        except connection.RefusedError as error:
+        except connection.RequestRefusedError as error:
             complain(str(error))
             continue
         question = asked_for

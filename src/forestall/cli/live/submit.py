@@ -80,7 +80,7 @@ def submit(
         )
         try:
             answer = server.post("/promises", {"offer": offer.id, "job": order})
-        except connection.RefusedError as error:
+        except connection.RequestRefusedError as error:
             if error.status not in GONE or offer.question is None:
                 raise
             return _new_list(server, dict(offer.question), error.detail, as_json=as_json)

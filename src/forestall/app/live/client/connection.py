@@ -34,7 +34,7 @@ TOKEN: Final = "FORESTALL_TOKEN"
 SOCKET: Final = Path("/run/forestall/api.sock")
 USUAL: Final = "http://127.0.0.1:8642"
 """Where `forestall serve` listens unless it is told otherwise."""
-WAIT: Final = 30.0
+WAIT: Final = 60.0
 """s for an answer."""
 _ADDRESS: Final = "an address such as http://127.0.0.1:8642 or https://slurm.example.org"
 _NOT_THERE: Final = "is not there"
@@ -98,7 +98,7 @@ class ServerAnswer(NamedTuple):
     value: Any
 
 
-class RefusedError(InputError):
+class RequestRefusedError(InputError):
     """The controller answered that it will not do that.
 
     Parameters
@@ -156,7 +156,7 @@ class ServerConnection:
     def get(self, path: str, **query: str | int) -> ServerAnswer:
         """Return the answer to a question, below /api/v1.
 
-        Raises UnreachableError where nobody answers, or no controller; RefusedError where it
+        Raises UnreachableError where nobody answers, or no controller; RequestRefusedError where it
         refuses.
         """
         return self._ask("GET", PREFIX + path, params=query)
@@ -186,7 +186,7 @@ class ServerConnection:
         except ValueError:
             value = None
         if 400 <= reply.status_code < 500:
-            raise RefusedError(reply.status_code, _detail(value, reply.status_code))
+            raise RequestRefusedError(reply.status_code, _detail(value, reply.status_code))
         if reply.status_code >= 500:
             told = _detail(value, reply.status_code)
             raise self._unreachable(f"failed: {told}")

@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
 from forestall._lazy import lazily
-from forestall.app.live.client.connection import RefusedError, ServerConnection, ServerOptions
+from forestall.app.live.client.connection import (
+    RequestRefusedError,
+    ServerConnection,
+    ServerOptions,
+)
 from forestall.model.errors import ForestallError, LedgerError, MissingExtraError
 from forestall.model.settings import Declared, Setting
 from forestall.model.units import format_duration
@@ -152,7 +156,7 @@ def server(options: ServerOptions) -> Iterator[Check]:
     with connection:
         try:
             connection.health()
-        except (ForestallError, RefusedError) as error:
+        except (ForestallError, RequestRefusedError) as error:
             found, todo = str(error), "start it: forestall serve"
             yield missing(subject, found, todo) if named else note(subject, found, todo)
             return
