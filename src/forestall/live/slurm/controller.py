@@ -335,7 +335,8 @@ class Controller:
         if self._mind is None or self._known is None:
             raise InputError("the cluster was not seen yet")
         age = now - self._known.sight.at
-        if not 0 <= age <= self._guard.fresh:
+        # Below 0 where a look came meanwhile, or where our clock was set back by a little.
+        if abs(age) > self._guard.fresh:
             raise InputError(f"the last look is {age} s old; at most {self._guard.fresh} s")
         return self._mind, self._known
 
