@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from forestall.app.live.clock import THINKING
+from forestall.app.live.kept_book import KeptBook
 from forestall.app.live.loop import CycleLoop
+from forestall.app.live.places import book_of
 from forestall.app.live.real import cluster_of, keeper_of, submits_for, warden_of
 from forestall.app.live.settings import LiveSettings
 from forestall.app.live.simulated import SimulatedCluster
@@ -62,13 +64,15 @@ class SimulatedOptions:
 
 @dataclass
 class LiveService:
-    """What runs, and how old its last look may be (s of the cluster's clock) before it is ill."""
+    """What runs, how old its last look may be (s of the cluster's clock) before it is ill, and what
+    is kept of the site's jobs."""
 
     desk: ControllerDesk
     loop: CycleLoop
     ledger: LiveLedger
     stale: int
     what: str
+    kept: KeptBook | None = None
 
     def start(self) -> None:
         """Begin the cycles."""
@@ -77,6 +81,8 @@ class LiveService:
     def stop(self) -> None:
         """End the cycles and let go of the ledger."""
         self.loop.stop()
+        if self.kept is not None:
+            self.kept.keep(now=True)
         self.ledger.close()
 
 
@@ -153,22 +159,23 @@ def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
             **warden_of(settings),
         }
         clock = _wall
+        kept = KeptBook(book_of(settings), tell)
         controller = Controller(
             cluster_of(settings.slurm), ledger, actors, guard, ListedForecasts(), clock,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            rules=Rules(settings.rules, ledger),
+            site=kept.site, rules=Rules(settings.rules, ledger),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock,
             DeskSettings(submits_for=submits_for(settings.slurm)),
         )  # fmt: skip
-        loop = CycleLoop(controller, desk, float(settings.serve.cycle), tell)
+        loop = CycleLoop(controller, desk, float(settings.serve.cycle), tell, kept.keep)
     except BaseException:
         ledger.close()
         raise
     how = "its commands" if settings.slurm.via == "commands" else settings.slurm.url
     stale = _LATE * settings.serve.cycle
-    return LiveService(desk, loop, ledger, stale, f"Slurm through {how}")
+    return LiveService(desk, loop, ledger, stale, f"Slurm through {how}", kept)
 
 
 def _wall() -> int:
