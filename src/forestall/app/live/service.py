@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from forestall.app.live.clock import THINKING
+from forestall.app.live.kept_book import KeptBook
 from forestall.app.live.loop import CycleLoop
+from forestall.app.live.places import book_of
 from forestall.app.live.real import cluster_of, keeper_of, submits_for, warden_of
 from forestall.app.live.settings import LiveSettings
 from forestall.app.live.simulated import SimulatedCluster
@@ -66,7 +68,8 @@ class SimulatedOptions:
 
 @dataclass
 class LiveService:
-    """What runs, and how old its last look may be (s of the cluster's clock) before it is ill."""
+    """What runs, how old its last look may be (s of the cluster's clock) before it is ill, and what
+    is kept of the site's jobs."""
 
     desk: ControllerDesk
     loop: CycleLoop
@@ -74,6 +77,7 @@ class LiveService:
     stale: int
     what: str
     messenger: Messenger
+    kept: KeptBook | None = None
 
     def start(self) -> None:
         """Begin the cycles, and to tell people."""
@@ -84,6 +88,8 @@ class LiveService:
         """End both and let go of the ledger."""
         self.messenger.close()
         self.loop.stop()
+        if self.kept is not None:
+            self.kept.keep(now=True)
         self.ledger.close()
 
     def counter(self) -> LedgerCounter:
@@ -171,23 +177,25 @@ def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
         }
         clock = _wall
         watching = Watching.of(settings.watch, guard)
+        kept = KeptBook(book_of(settings), tell)
         controller = Controller(
             cluster_of(settings.slurm), ledger, actors, guard, watching.forecasts, clock,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            rules=watching.rules(settings.rules, settings.watch, ledger),
+            site=kept.site, rules=watching.rules(settings.rules, settings.watch, ledger),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock,
             DeskSettings(submits_for=submits_for(settings.slurm)),
         )  # fmt: skip
-        loop = CycleLoop(controller, desk, float(settings.serve.cycle), tell)
+        loop = CycleLoop(controller, desk, float(settings.serve.cycle), tell, kept.keep)
         messenger = messenger_of(settings.messages, desk, tell)
     except BaseException:
         ledger.close()
         raise
     how = "its commands" if settings.slurm.via == "commands" else settings.slurm.url
     stale = _LATE * settings.serve.cycle
-    return LiveService(desk, loop, ledger, stale, f"Slurm through {how}", messenger)
+    what = f"Slurm through {how}"
+    return LiveService(desk, loop, ledger, stale, what, messenger, kept)
 
 
 def _wall() -> int:
