@@ -263,11 +263,16 @@ def decision_of(one: Decision) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value not in (-1, "")}
 
 
-def played(engine: Engine, told: Any) -> list[dict[str, Any]]:
-    """Tell an engine a cycle as the ledger keeps it, and return its decisions."""
+def make_known(engine: Engine, told: Any) -> None:
+    """Make an engine known with the jobs of a cycle as the ledger keeps it."""
     for pool, nodes in told.get("pools", ()):
         engine.set_pool(pool, NodeSet.parse(nodes))
     for _, size, estimate, submit, pool in told["arrivals"]:
         engine.add_job(size, estimate, CHECKED, submit, pool)
+
+
+def played(engine: Engine, told: Any) -> list[dict[str, Any]]:
+    """Tell an engine a cycle as the ledger keeps it, and return its decisions."""
+    make_known(engine, told)
     events = [Event.of(one) for one in told["events"]]
     return [decision_of(one) for one in engine.handle(events, told["now"])]

@@ -88,7 +88,7 @@ class Quoting:
         else:
             said = answer(job, moment, sources, by=by, least=least)
             best, found = said.by, said.offers
-        question = _question(job, by, least)
+        question = {**_question(job, by, least), "pool": sources.pool}
         rows = [
             self._row(one, job, question, now, count + k)
             for k, one in enumerate([*found, *([] if best is None else [best])])
