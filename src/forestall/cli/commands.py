@@ -120,6 +120,11 @@ COMMANDS: Final = (
         "nodes fail.",
     ),
     CommandEntry(
+        "serve", "live.serve", LIVE,
+        "Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command "
+        "this\nis the server itself, until Ctrl-C or SIGTERM.",
+    ),
+    CommandEntry(
         "predict", "judge.predict", PREDICTION,
         "Train predictors of failures on logs, ask them, and list them.",
     ),

@@ -12,6 +12,8 @@ from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
+from forestall.live.rules.rules import ActingRules
+from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, ControllerSettings, JobScript
 from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
@@ -46,6 +48,23 @@ GUARD = GuardSettings(floor_percent=30.0, settle=300, keeper=KEEPER, warden=WARD
 ADVISES = GuardSettings(floor_percent=30.0, settle=300, warden=WARDEN)
 """No keeper: offers rest on what became of the site's jobs."""
 
+RULES = RuleSettings(least=0.1, worth=0.1, rest=120, eats_within=1800, life=300, repeats=4)
+
+
+class _Check:
+    """A site's check that holds a node or two to be ill for ten minutes, and at times is silent."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def lines(self, now: int) -> dict[str, str] | None:
+        chance = random.Random(f"{self._seed} {now // 600}")
+        if chance.random() < 0.2:
+            return None
+        ill = {f"n{chance.randrange(1, 13):02}" for _ in range(chance.randrange(3))}
+        names = (f"n{k:02}" for k in range(1, 13))
+        return {name: f"fan {now // 600} fails" if name in ill else "ok" for name in names}
+
 
 class Scenario:
     """A world, a ledger, and the controller that lives at the moment.
@@ -61,11 +80,13 @@ class Scenario:
         calm: bool = False,
         nodes: int = 12,
         ledger: LiveLedger | None = None,
+        ruled: bool = False,
         fate_of: FateOf | None = None,
         asks: float = 0.15,
     ) -> None:
-        self.seed, self.chance = seed, random.Random(seed)
-        settings = WorldSettings(nodes=nodes, load=0.6, run=1200.0, widest=6)
+        self.seed, self.chance, self.ruled = seed, random.Random(seed), ruled
+        hole = 1 + seed % nodes if ruled and seed % 3 == 0 else 0
+        settings = WorldSettings(nodes=nodes, load=0.6, run=1200.0, widest=6, hole=hole)
         self.world = SlurmWorld(settings if calm else rough(settings), seed)
         self.cluster = ModelCluster(self.world, CALM if calm else ROUGH)
         self.ledger: LiveLedger = ledger or MemoryLedger()
@@ -90,11 +111,14 @@ class Scenario:
     def _born(self) -> Controller:
         actor = ClusterActor(self.cluster, self._owner)
         actors = {Role.KEEPER: actor, Role.WARDEN: actor}
-        settings = ControllerSettings(learned=(30, 1, 0)[self.seed % 3])
+        rules = ActingRules(RULES, self.ledger, health=_Check(self.seed)) if self.ruled else None
+        settings = ControllerSettings(
+            learned=(30, 1, 0)[self.seed % 3], forget=(10_000, 2)[self.seed % 2]
+        )
         guard = ADVISES if self.seed % 7 == 3 else GUARD
         return Controller(
             self.cluster, self.mortal, actors, guard, self.forecasts, lambda: self.cluster.clock,
-            settings, site=SiteBook(self.book),
+            settings, site=SiteBook(self.book), rules=rules,
         )  # fmt: skip
 
     def _owner(self, promise: str) -> str:
@@ -275,10 +299,16 @@ class Scenario:
 
 
 def play(
-    seed: int, steps: int = 60, *, ledger: LiveLedger | None = None, fate_of: FateOf | None = None
+    seed: int,
+    steps: int = 60,
+    *,
+    ledger: LiveLedger | None = None,
+    ruled: bool = False,
+    fate_of: FateOf | None = None,
 ) -> Scenario:
-    """Play a scenario to its end; every fifth is a calm one."""
-    return played_out(Scenario(seed, calm=seed % 5 == 0, ledger=ledger, fate_of=fate_of), steps)
+    """Play a scenario to its end; every fifth is a calm one. `ruled`: with all rules on."""
+    one = Scenario(seed, calm=seed % 5 == 0, ledger=ledger, ruled=ruled, fate_of=fate_of)
+    return played_out(one, steps)
 
 
 def play_small(seed: int) -> Scenario:

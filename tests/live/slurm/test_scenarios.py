@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,18 @@ def test_every_rule_holds_after_every_step(first: int) -> None:
         one = play(seed, steps=40)
         kept += sum(row.outcome == "kept" for row in one.ledger.read(OutcomeRow))
     assert kept > PART
+
+
+@pytest.mark.parametrize("first", range(0, 80, PART))
+def test_every_rule_holds_while_rules_drain_reboot_and_bring_back(first: int) -> None:
+    """The same, with all rules on: a check that calls nodes ill, nodes that eat jobs, forecasts."""
+    done: Counter[str] = Counter()
+    for seed in range(first, first + PART):
+        one = play(seed, steps=60, ruled=True)
+        done.update(type(deed.action).__name__ for deed in one.world.state.deeds)
+    assert done["DrainNode"] > PART
+    assert done["RebootNode"]
+    assert done["ResumeNode"]
 
 
 def test_a_refusal_says_nothing_of_the_try_before_it() -> None:

@@ -16,7 +16,7 @@ from forestall.live.ledger.rows import CycleRow
 from forestall.live.replays.forecasts import BACK, FAILED, ReplayForecasts
 from forestall.live.replays.recorded import Recorded, RecordedPromise, moment_of
 from forestall.live.replays.same import PlayedAgain, Progress, decided
-from forestall.live.slurm.mind import decision_of
+from forestall.live.slurm.mind import decision_of, make_known
 from forestall.live.slurm.outlook import RESERVED, NodeForecast, foretold
 from forestall.live.slurm.reconcile import CHECKED
 from forestall.model.decisions import DecisionKind
@@ -113,8 +113,7 @@ class _Run:
         if forecasts is not None:
             events = self._foreseen_otherwise(events, forecasts, now)
         with self.recorded.damage(f"cycle {row.number}"):
-            for _, size, estimate, submit in row.events["arrivals"]:
-                self.other.add_job(size, estimate, CHECKED, submit)
+            make_known(self.other, row.events)
             return [decision_of(one) for one in self.other.handle(events, now)]
 
     def _foreseen_otherwise(
@@ -158,7 +157,11 @@ class _Run:
         if one.offer.size > len(self.names):
             return []
         now = max(one.offer.at, engine.now)
-        return engine.offers(one.offer.size, one.offer.length, CHECKED, now, by=by, most=1000)
+        pool = int(one.offer.question.get("pool", 0))
+        if pool >= len(engine.state.pools):
+            pool = 0  # of nodes that this engine is told of with the job
+        size, length = one.offer.size, one.offer.length
+        return engine.offers(size, length, CHECKED, now, by=by, most=1000, pool=pool)
 
     def placed(self) -> list[JobPlacedOtherwise]:
         """Return the jobs whose first places differ."""

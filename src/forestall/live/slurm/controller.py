@@ -5,8 +5,8 @@ Source: page "Live", One loop, Holding a promise, Quote and dialogue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from threading import Lock, RLock
 from typing import Final
 
@@ -19,12 +19,13 @@ from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.keeping import Keeping
-from forestall.live.slurm.mind import Mind
+from forestall.live.slurm.mind import Mind, PromisedJob
 from forestall.live.slurm.outcomes import Followed, judged
-from forestall.live.slurm.outlook import NodeForecast, NodeForecasts
-from forestall.live.slurm.quoting import Quoted, Quoting
+from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeForecasts, NodeRules
+from forestall.live.slurm.quoting import Quoted, Quoting, wanted_job
 from forestall.live.slurm.sight import carriers, sight_of
 from forestall.live.slurm.site_book import SiteBook
+from forestall.live.slurm.view import ControllerView, view_of
 from forestall.model.cluster.actions import Submit
 from forestall.model.cluster.cluster import LiveCluster
 from forestall.model.cluster.faults import LookError, WriteError, WriteFault
@@ -51,12 +52,14 @@ class ControllerSettings:
     offer_life : s for which an offer holds; a deadline leaves that time for taking it
     at_once : s; a start that is nearer needs no reservation
     learned : ended jobs from which on the book of the site is asked
+    forget : jobs that have ended which the engine remembers at most, or twice as many as there are
     """
 
     wanted: float = 0.5
     offer_life: int = 300
     at_once: int = 120
     learned: int = 30
+    forget: int = 10_000
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,11 @@ class Controller:
     actors : who carries intents out, by role
     forecasts : who foresees failures
     clock : the time, s since 1970
+    rules : what proposes to drain, reboot and bring back nodes; None: nothing does
     site : the book of what became of the site's jobs, as it was kept; by default an empty one. Each
         look adds to it; who keeps it reads `site.book`
+
+    `view` is what the last cycle knew, for whoever tells people; None before the first.
     """
 
     def __init__(
@@ -127,16 +133,19 @@ class Controller:
         settings: ControllerSettings | None = None,
         *,
         site: SiteBook | None = None,
+        rules: NodeRules | None = None,
     ) -> None:
         self.settings = settings or ControllerSettings()
         self.site = site or SiteBook()
         self.executor = Executor(ledger, actors, guard, clock)
         self._cluster, self._ledger, self._guard = cluster, ledger, guard
-        self._forecasts, self._clock = forecasts, clock
+        self._forecasts = forecasts if rules is None else JoinedForecasts(forecasts, rules)
+        self._clock, self._rules = clock, rules
         self._books: LedgerBooks | None = LedgerBooks(ledger)
         self._before = self._books.resumed()
         self._mind: Mind | None = None
         self._known: _Known | None = None
+        self.view: ControllerView | None = None
         self._lock, self._cycling, self._accepting = RLock(), Lock(), Lock()
 
     @property
@@ -181,9 +190,18 @@ class Controller:
             outcomes, wanted = self._taken_in(known, promises, ours, foreseen, now)
             self._known = known
         self.executor.propose(wanted)
+        if self._rules is not None:
+            self.executor.propose(self._on_nodes(self._rules, known, now))
         moved = self.executor.step(known.sight)
         self._before = seen
         return CycleTold("", tuple(moved), tuple(outcomes))
+
+    def _on_nodes(self, rules: NodeRules, known: _Known, now: int) -> Iterator[Intent]:
+        """Yield what rules want done with nodes, in the name of the cycle that was just booked."""
+        view, books = self.view, self._opened()
+        outlook = {} if view is None else view.outlook
+        for one in rules.intents(known.seen, known.sight, outlook, now):
+            yield replace(one, cycle=books.cycle - 1)
 
     def _opened(self) -> LedgerBooks:
         """Return the books, read anew after an error: a call that failed may have been written."""
@@ -207,7 +225,7 @@ class Controller:
     ) -> tuple[list[OutcomeRow], list[Intent]]:
         """Take in a look and book it; return what became of promises, and what should be done."""
         seen, books = known.seen, self._opened()
-        mind = self._minding(seen, books, now)
+        mind = self._minding(known, promises, books, now)
         taken = mind.tell(seen, now, ours, foreseen, seen.began)
         outcomes = _judge(promises, known, books, now)
         for one in outcomes:
@@ -222,15 +240,29 @@ class Controller:
         books.numbers = {name: number for name, number in books.numbers.items() if name in promises}
         books.cycle_done(seen, taken, mattered, outcomes, now)
         self.site.learn(seen)
+        self.view = view_of(seen, known.sight, mind, known.carried)
         return outcomes, [intent for intent, _ in wanted]
 
-    def _minding(self, seen: ClusterSnapshot, books: LedgerBooks, now: int) -> Mind:
-        """Return the engine, a new one where there is none or the cluster has grown."""
-        if self._mind is None or not self._mind.knows(seen):
-            mind = Mind(seen, now, self.settings.wanted)
-            books.begin(mind, asdict(self.settings), now)
-            self._mind = mind
-        return self._mind
+    def _minding(
+        self, known: _Known, promises: Mapping[str, PromiseRow], books: LedgerBooks, now: int
+    ) -> Mind:
+        """Return the engine: a new one where there is none or the nodes are others, which takes
+        over what was promised; without the jobs that have ended, where they are many."""
+        mind = self._mind
+        if mind is None or not mind.knows(known.seen):
+            mind = Mind(known.seen, now, self.settings.wanted, [
+                PromisedJob(job, books.start_of(promises[name]), promises[name].deadline,
+                            promises[name].probability)
+                for name, job in known.carried.items() if name in promises
+            ])  # fmt: skip
+        elif mind.ended <= max(self.settings.forget, 2 * len(mind.beliefs.jobs)):
+            return mind
+        else:
+            mind.forget_ended()
+        self._mind = None  # where this cannot be booked
+        books.begin(mind, asdict(self.settings), now)
+        self._mind = mind
+        return mind
 
     # ------------------------------------------------------------------- quotes and promises
 
@@ -276,16 +308,16 @@ class Controller:
                 raise InputError(f"promise {name} is over")
             number = self._submit(promise, offer, job, first)
             with self._lock:
-                self._note(offer, job, number, self._clock())
+                self._note(wanted_job(offer, job.partition, job.name), number, self._clock())
         return promise, number
 
-    def _note(self, offer: OfferRow, job: JobScript, number: int, now: int) -> None:
+    def _note(self, job: WantedJob, number: int, now: int) -> None:
         """Tell the engine of a job that was submitted, so that nobody else is promised its nodes
         before it is seen."""
         mind = self._mind
         if mind is None:
             return
-        taken = mind.submitted(number, offer.asked_by, job.name, offer.size, offer.length, now)
+        taken = mind.submitted(number, job, now)
         if taken is None:
             return
         try:
@@ -310,7 +342,8 @@ class Controller:
             raise InputError(f"offer {offer.id} expired {now - offer.expires} s ago; ask again")
         with self._lock:
             mind, known = self._fresh(now)
-            if not self._quoting(mind, self._opened()).holds_still(offer, now):
+            wanted = wanted_job(offer, job.partition)
+            if not self._quoting(mind, self._opened()).holds_still(offer, wanted, now):
                 raise InputError(f"offer {offer.id} does not hold any more; ask again")
         held = int(self._guard.keeper.switch != "off")
         promise = PromiseRow(
@@ -334,7 +367,8 @@ class Controller:
         }  # fmt: skip
         intent = keeping.intend(
             Action.RESERVE, reservation_name(promise.id), f"holds a promise from {offer.start} on",
-            numbers, size=offer.size, partition=job.partition, promise=promise.id,
+            numbers, size=offer.size, partition=wanted_job(offer, job.partition).partition,
+            promise=promise.id,
         )  # fmt: skip
         self.executor.propose([intent])
         self.executor.step(known.sight)
@@ -343,10 +377,12 @@ class Controller:
         """Submit the job of a promise, unless it is there already; return its number. A promise
         whose first try is refused is void; later, one of the tries before may still arrive."""
         name = reservation_name(promise.id)
+        wanted = wanted_job(offer, job.partition)
         order = Submit(
             promise.id, job.script, offer.size, offer.length, job.name, promise.at, job.words,
-            job.partition, reservation=name if self._is_held(name) else "",
-            excluded=self._excluded(offer, job), output=job.output,
+            wanted.partition, features=wanted.features,
+            reservation=name if self._is_held(name) else "",
+            excluded=self._excluded(offer, job), output=job.output, user=promise.owner,
         )  # fmt: skip
         try:
             return self._cluster.act(order).job
