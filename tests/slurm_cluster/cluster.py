@@ -319,6 +319,10 @@ class Cluster:
         """End the controller."""
         self._end("slurmctld", signal.SIGTERM)
 
+    def kill_controller(self) -> None:
+        """Crash the controller: what it had not saved yet is lost."""
+        self._end("slurmctld", signal.SIGKILL)
+
     def start_controller(self) -> None:
         """Start the controller again, from its saved state."""
         self._daemon("slurmctld", "slurmctld", "-D")

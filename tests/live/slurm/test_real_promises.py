@@ -3,6 +3,7 @@ that was away."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,14 @@ import pytest
 from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.check import check
-from forestall.live.ledger.rows import IntentRow, LookRow, OutcomeRow, PromiseRow, StateRow
+from forestall.live.ledger.rows import (
+    IntentRow,
+    LookRow,
+    OutcomeRow,
+    PredictionRow,
+    PromiseRow,
+    StateRow,
+)
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.actor import ClusterActor
@@ -23,6 +31,9 @@ from slurm_cluster.cluster import Cluster as RealSlurm
 from slurm_cluster.cluster import why_not
 
 pytestmark = pytest.mark.slow
+
+AWAY = float(os.environ.get("FORESTALL_AWAY", "15"))
+"""s for which Slurm's controller is away; 300 takes five minutes."""
 
 GUARD = GuardSettings(
     keeper=RoleSettings(
@@ -188,3 +199,64 @@ def test_a_node_that_is_foreseen_to_fail_is_not_used(desk: Desk) -> None:
     desk.until("it runs", lambda: desk.slurm.state(number) == "RUNNING")
     assert desk.cluster.look().jobs[number].nodes == ("n2",)
     assert desk.outcome(promise) == "kept"
+
+
+def test_a_promise_moves_house_before_a_failure_that_is_foreseen(desk: Desk) -> None:
+    """A job runs; then its node is foreseen to fail. It goes on elsewhere before that moment."""
+    promise, number = desk.promise(1, 600, "sleep 15")
+    desk.until("it runs", lambda: desk.slurm.state(number) == "RUNNING")
+    [node] = desk.cluster.look().jobs[number].nodes
+    fails = int(time.time()) + 240
+    desk.forecasts = [(node, NodeForecast(fails, fails + 600, 0.9, "listed"))]
+    desk.controller = desk.born()
+    desk.until("it runs elsewhere", lambda: desk.runs_again(number), 60)
+    assert time.time() < fails
+    assert node not in desk.cluster.look().jobs[number].nodes
+    assert desk.outcome(promise) == "kept"
+    assert desk.states("requeue")[0][:3] == ["proposed", "written", "carried out"]
+    [row] = desk.ledger.read(IntentRow, action="requeue")
+    assert f"{node} likely to fail (90 %)" in row.reason
+    assert [(one.subject, one.predictor) for one in desk.ledger.read(PredictionRow)][:1] == [
+        (node, "listed")
+    ]
+
+
+def test_the_controller_of_slurm_is_away_while_a_job_ends(desk: Desk) -> None:
+    """Nobody invents an end that nobody saw, and the true one is found."""
+    promise, number = desk.promise(1, 900, "sleep 3")
+    desk.until("it runs", lambda: desk.slurm.state(number) == "RUNNING")
+    desk.slurm.stop_controller()
+    try:
+        end = time.monotonic() + AWAY
+        while time.monotonic() < end:
+            assert desk.controller.cycle().said
+            time.sleep(1)
+        assert desk.ledger.open_promises() == [promise]
+        assert desk.ledger.count(OutcomeRow) == 0
+        assert desk.ledger.count(IntentRow) == 0
+    finally:
+        desk.slurm.start_controller()
+    assert desk.outcome(promise) == "kept"
+    assert desk.ledger.count(PromiseRow) == desk.ledger.count(OutcomeRow) == 1
+
+
+@pytest.mark.parametrize("settled", [0.0, 7.0], ids=["at once", "after it saved its state"])
+def test_the_controller_of_slurm_is_killed(desk: Desk, settled: float) -> None:
+    """Killed at once after a submission it may have forgotten the job: then it is submitted again,
+    once, when its owner asks again."""
+    promise, number = desk.promise(1, 300, "sleep 8")
+    time.sleep(settled)
+    desk.slurm.kill_controller()
+    assert desk.controller.cycle().said
+    assert desk.ledger.open_promises() == [promise]
+    desk.slurm.start_controller()
+    desk.until("a look", lambda: desk.controller.age == 0)
+    job = JobScript("#!/bin/sh\nsleep 8\n", partition="main", output="/dev/null")
+    again, other = desk.controller.accept(promise.id, "root", job)
+    assert again == promise
+    assert other == number or not settled
+    carried = [one.id for one in desk.cluster.look().jobs.values()
+               if one.mark.promise == promise.id]  # fmt: skip
+    assert carried == [other]
+    assert desk.outcome(promise) == "kept"
+    assert list(desk.ledger.read(PromiseRow)) == [promise]
