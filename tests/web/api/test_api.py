@@ -42,6 +42,28 @@ def test_health_needs_no_token(served: Served) -> None:
     assert set(told) == {"status", "age", "version"}
 
 
+def test_a_proposal_is_decided_once(served: Served, operator: httpx.Client) -> None:
+    def waiting() -> list[str]:
+        told = operator.get("/api/v1/proposals").json()["proposals"]
+        return [one["id"] for one in told if one["state"] == "proposed"]
+
+    served.until("something is proposed", waiting)
+    for name in waiting():
+        told = operator.post(
+            f"/api/v1/proposals/{name}", json={"approved": False, "why": "not\ntoday"}
+        )
+        if told.status_code == 409:  # it expired meanwhile
+            continue
+        assert told.json()["state"] == "refused"
+        assert told.json()["why"] == "by olga: not today"
+        again = operator.post(f"/api/v1/proposals/{name}", json={"approved": True})
+        assert again.status_code == 409
+        break
+    missing = operator.post(f"/api/v1/proposals/{OFFER}", json={"approved": True})
+    assert missing.status_code == 409
+    assert operator.post(f"/api/v1/proposals/{OFFER}", json={"approved": 1}).status_code == 422
+
+
 def test_the_schema_says_what_there_is(served: Served) -> None:
     told = served.client().get("/openapi.json").json()
     paths = {f"/api/v1/{name}" for name in (*LISTS, *OPERATORS, "cluster", "quotes")}
@@ -240,28 +262,6 @@ def test_an_offer_that_is_not_there(alice: httpx.Client) -> None:
     assert alice.get(f"/api/v1/promises/{OFFER}").status_code == 404
     assert alice.get("/api/v1/promises/%2e%2e%2fetc").status_code in (404, 422)
     assert alice.get("/api/v1/promises/%").status_code == 422
-
-
-def test_a_proposal_is_decided_once(served: Served, operator: httpx.Client) -> None:
-    def waiting() -> list[str]:
-        told = operator.get("/api/v1/proposals").json()["proposals"]
-        return [one["id"] for one in told if one["state"] == "proposed"]
-
-    served.until("something is proposed", waiting)
-    for name in waiting():
-        told = operator.post(
-            f"/api/v1/proposals/{name}", json={"approved": False, "why": "not\ntoday"}
-        )
-        if told.status_code == 409:  # it expired meanwhile
-            continue
-        assert told.json()["state"] == "refused"
-        assert told.json()["why"] == "by olga: not today"
-        again = operator.post(f"/api/v1/proposals/{name}", json={"approved": True})
-        assert again.status_code == 409
-        break
-    missing = operator.post(f"/api/v1/proposals/{OFFER}", json={"approved": True})
-    assert missing.status_code == 409
-    assert operator.post(f"/api/v1/proposals/{OFFER}", json={"approved": 1}).status_code == 422
 
 
 @pytest.mark.parametrize("chunked", [False, True])
