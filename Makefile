@@ -65,7 +65,8 @@ seeds: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.engine_seeds $(FIRST) $(SEEDS) $(WORKERS)
 
 live-seeds: $(DEV)/.installed
-	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.live_seeds $(FIRST) $(SEEDS) $(WORKERS)
+	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.live_seeds --first $(FIRST) --count $(SEEDS) \
+	  --workers $(WORKERS) --kept live-seeds.jsonl
 
 coverage: $(DEV)/.installed
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow" $(PYTEST_ARGS)

@@ -27,7 +27,7 @@ from forestall.live.messages.messenger import Messenger
 from forestall.live.messages.settings import MessageSettings
 from forestall.live.messages.watch import Watch
 from forestall.live.messages.ways import ways_of
-from forestall.live.rules.rules import Rules
+from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, ControllerSettings
@@ -126,7 +126,7 @@ def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tel
         controller = Controller(
             cluster, ledger, {Role.KEEPER: actor, Role.WARDEN: actor}, guard, cluster, clock.now,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            rules=Rules(_simulated_rules(settings, asked.speed), ledger),
+            rules=ActingRules(_simulated_rules(settings, asked.speed), ledger),
         )  # fmt: skip
         odds = NodeOdds("rate of failures", math.exp(-DAY / world.failure))
         desk = ControllerDesk(
@@ -182,7 +182,7 @@ def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
         controller = Controller(
             cluster_of(settings.slurm), ledger, actors, guard, ListedForecasts(), clock,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            site=kept.site, rules=Rules(settings.rules, ledger),
+            site=kept.site, rules=ActingRules(settings.rules, ledger),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock,
