@@ -209,10 +209,10 @@ def changed(usual: S, given: Mapping[str, Any], table: str) -> S:
     return made
 
 
-def _read(parameter: Parameter, given: Any, kind: type, name: str) -> Any:
+def _read(parameter: Parameter, given: Any, kind: type[Any], name: str) -> Any:
     """Return a value of a file as its setting takes it. Raises ParameterError that names it."""
     try:
-        value = parameter.read(given)
+        value: Any = parameter.read(given)
     except ParameterError as error:
         raise ParameterError(name, error.value, error.allowed) from None
     if kind is float and type(value) is int:
