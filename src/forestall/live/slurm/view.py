@@ -9,7 +9,7 @@ from typing import Final
 from forestall.live.guard.sight import ClusterSight
 from forestall.live.slurm.mind import Mind, PlannedRun
 from forestall.live.slurm.outlook import NodeForecast
-from forestall.live.slurm.reconcile import holds_nodes, length_of
+from forestall.live.slurm.plans import Plans
 from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
 
 DAY: Final = 86_400
@@ -49,18 +49,5 @@ def view_of(
     lasting: float,
 ) -> ControllerView:
     """Return what is known after a cycle."""
-    plans = {}
-    for key, job in seen.jobs.items():
-        plan = _plan(job, mind)
-        if plan is not None:
-            plans[key] = plan
+    plans = Plans(seen.jobs, mind)
     return ControllerView(seen, sight, dict(mind.outlook), plans, dict(carried), lasting)
-
-
-def _plan(job: ClusterJob, mind: Mind) -> PlannedRun | None:
-    """Return where a job runs, by what is seen, or where the engine means it to."""
-    if holds_nodes(job):
-        if job.start is None:
-            return None
-        return PlannedRun(job.start, job.end or job.start + length_of(job), job.nodes)
-    return mind.plan_of(job.id) if job.waits else None
