@@ -26,6 +26,8 @@ from forestall.live.ledger.rows import OutcomeRow
 from live.slurm.scenarios import Scenario, play, play_small
 
 PART = 200
+FORGET = 20
+"""Scenarios after which what holds itself is let go."""
 LONG = 100
 """Of so many seeds one is also played at length."""
 
@@ -33,15 +35,16 @@ LONG = 100
 def run_part(first: int, count: int) -> dict[str, Any]:
     """Play seeds; return how often what happened, and what went wrong."""
     begun, seen, wrong = time.perf_counter(), Counter[str](), list[str]()
-    gc.disable()  # nearly all goes by counts of references; the rest goes here
+    gc.disable()  # most goes by counts of references
     for seed in range(first, first + count):
+        if seed % FORGET == 0:
+            gc.collect()  # the rest goes here
         for kind in (play_small, play) if seed % LONG == 0 else (play_small,):
             try:
                 seen.update(_happened(kind(seed)))
             except AssertionError as error:
                 wrong.append(f"{kind.__name__}: {error}")
             seen[kind.__name__] += 1
-    gc.collect()
     taken = time.perf_counter() - begun
     return {"first": first, "count": count, "seen": seen, "wrong": wrong, "seconds": taken}
 

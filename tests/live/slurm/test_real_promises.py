@@ -223,9 +223,11 @@ def test_a_promise_moves_house_before_a_failure_that_is_foreseen(desk: Desk) -> 
 
 def test_the_controller_of_slurm_is_away_while_a_job_ends(desk: Desk) -> None:
     """Nobody invents an end that nobody saw, and the true one is found."""
-    promise, number = desk.promise(1, 900, "sleep 3")
+    over = desk.slurm.folder / "jobs" / "over"
+    promise, number = desk.promise(1, 900, f"until [ -e {over} ]; do sleep 1; done")
     desk.until("it runs", lambda: desk.slurm.state(number) == "RUNNING")
     desk.slurm.stop_controller()
+    over.touch()
     try:
         end = time.monotonic() + AWAY
         while time.monotonic() < end:
