@@ -75,8 +75,9 @@ COMMANDS: Final = (
         "and\nwork adds up.",
     ),
     CommandEntry(
-        "replay", "runs.audit", RUNS,
-        "Drive the engine from a run's event log, one event at a time, and compare its decisions.",
+        "replay", "replays.replay", RUNS,
+        "Drive the engine with what was recorded, a run's event log or the ledger of forestall "
+        "serve,\nand compare its decisions.",
     ),
     CommandEntry(
         "reliability", "reliability.reliability", FAILING,

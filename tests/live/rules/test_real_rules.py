@@ -16,7 +16,7 @@ from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import IntentRow, StateRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.rules.costs import costs
-from forestall.live.rules.rules import Rules, rule_of
+from forestall.live.rules.rules import ActingRules, rule_of
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller
@@ -61,7 +61,7 @@ class Watch:
     def __init__(self, path: Path, settings: RuleSettings, health: SaidHealth | None) -> None:
         self.cluster = SlurmCommands(SlurmLimits(read=10, write=10))
         self.ledger = LiveLedger(f"sqlite:///{path}")
-        self.rules = Rules(settings, self.ledger, health=health)
+        self.rules = ActingRules(settings, self.ledger, health=health)
         actor = ClusterActor(self.cluster, lambda _: "root")
         self.controller = Controller(
             self.cluster, self.ledger, {Role.WARDEN: actor}, GUARD, ListedForecasts(),

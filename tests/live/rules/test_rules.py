@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from forestall.live.guard.settings import GuardSettings
 from forestall.live.ledger.rows import IntentRow
 from forestall.live.rules.costs import CostBook, costs
-from forestall.live.rules.findings import Finding, alarms_of
-from forestall.live.rules.rules import Rules, rule_of
+from forestall.live.rules.findings import NodeFinding, alarms_of
+from forestall.live.rules.rules import ActingRules, rule_of
 from forestall.live.rules.settings import RuleSettings
-from forestall.live.rules.worth import Stakes
+from forestall.live.rules.worth import NodeStakes
 from forestall.live.slurm.outlook import STEERED
 from forestall.live.slurm.sight import sight_of
 from forestall.model.cluster.actions import DrainNode, RebootNode, ResumeNode
@@ -138,7 +138,9 @@ def test_a_node_that_comes_again_and_again_is_left_to_people() -> None:
     assert not one.world.state.nodes["n3"].in_service
     assert one.rules is not None
     assert [alarm.rule for alarm in one.rules.alarms] == ["repeat"]
-    after = Rules(RuleSettings(repeats=2), one.ledger)  # begun anew, it knows of it by the ledger
+    after = ActingRules(
+        RuleSettings(repeats=2), one.ledger
+    )  # begun anew, it knows of it by the ledger
     after.memory.read(one.ledger, one.world.state.now)
     assert len(after.memory.drains["n3"]) == 2
 
@@ -194,8 +196,8 @@ def test_what_a_drain_is_worth_by_hand() -> None:
     1000 + 100) = 400. Of one that works half of the job's ends come before: saved 400, and it costs
     nothing until the mean of these, 500: spent 0.5 x (0 + 200 + 100) = 150.
     """
-    stakes = Stakes(0.5, 2000.0, {"n1": NOW + 1000, "n2": NOW + 1000}, NOW)
-    finding = Finding("risk", "n3", 0.8, NOW + 500, NOW + 1500, "")
+    stakes = NodeStakes(0.5, 2000.0, {"n1": NOW + 1000, "n2": NOW + 1000}, NOW)
+    finding = NodeFinding("risk", "n3", 0.8, NOW + 500, NOW + 1500, "")
     assert stakes.of_drain(finding, 100) == pytest.approx((400.0, 800.0, 0.4))
     assert stakes.of_drain(finding._replace(node="n1"), 100) == pytest.approx((150.0, 400.0, 0.2))
 
@@ -204,8 +206,8 @@ def test_stakes_of_a_look() -> None:
     one = Ruled(1, QUIET, None)
     seen = one.cluster.look()
     job = _job(7, "a")._replace(state="RUNNING", start=NOW - 1000, limit=2000, nodes=("n1", "n2"))
-    stakes = Stakes.of(replace(seen, jobs={7: job}), NOW)
-    assert stakes == Stakes(0.25, 2000.0, {"n1": NOW + 1000, "n2": NOW + 1000}, NOW)
+    stakes = NodeStakes.of(replace(seen, jobs={7: job}), NOW)
+    assert stakes == NodeStakes(0.25, 2000.0, {"n1": NOW + 1000, "n2": NOW + 1000}, NOW)
 
 
 @given(
@@ -215,8 +217,8 @@ def test_stakes_of_a_look() -> None:
 def test_worth_is_never_negative_and_grows_with_the_probability(
     p: float, at: int, down: int, left: int, busy: float, loss: float
 ) -> None:
-    stakes = Stakes(busy, loss, {"n1": NOW + left}, NOW)
-    one = Finding("risk", "n1", p, NOW + at, NOW + at + down, "")
+    stakes = NodeStakes(busy, loss, {"n1": NOW + left}, NOW)
+    one = NodeFinding("risk", "n1", p, NOW + at, NOW + at + down, "")
     worth, sure = (stakes.of_drain(one._replace(probability=q), 60) for q in (p, 1.0))
     assert worth.spent >= 0
     assert worth.saved >= 0
@@ -245,7 +247,9 @@ def test_costs_add_up_to_what_was_done() -> None:
 
 def test_promises_keep_away_from_lemons_and_nobody_drains_them() -> None:
     one = Ruled(1, QUIET, None)
-    rules = Rules(RuleSettings(), one.ledger, lemons={"n2": "fails 7 times as often as its kind"})
+    rules = ActingRules(
+        RuleSettings(), one.ledger, lemons={"n2": "fails 7 times as often as its kind"}
+    )
     seen = one.cluster.look()
     assert list(rules.intents(seen, sight_of(seen, {}), {}, NOW)) == []
     told = rules.foreseen(seen, NOW)["n2"]
@@ -259,7 +263,7 @@ def test_odd_metrics_count_where_a_failure_is_probable_enough() -> None:
     seen, now = one.cluster.look(), one.world.state.now
     idle = next(name for name, node in seen.nodes.items() if node.state == "IDLE")
     odd = {idle: 0.95, "n9": 1.0}
-    rules = Rules(RuleSettings(rest=60, downtime=60), one.ledger, odd=lambda _, __: odd)
+    rules = ActingRules(RuleSettings(rest=60, downtime=60), one.ledger, odd=lambda _, __: odd)
     [intent] = rules.intents(seen, sight_of(seen, {}), {}, now)
     assert (intent.action, intent.target) == (Action.DRAIN, idle)
     assert intent.figures["saved"] > intent.figures["spent"]
@@ -267,8 +271,8 @@ def test_odd_metrics_count_where_a_failure_is_probable_enough() -> None:
 
 def test_findings_of_one_cause_are_one_alarm() -> None:
     found = [
-        Finding("health", "n2", 0.5, 0, 1, "a", "x"), Finding("risk", "n1", 0.5, 0, 1, "b"),
-        Finding("health", "n1", 0.9, 0, 1, "a", "x"), Finding("risk", "n3", 0.5, 0, 1, "b"),
+        NodeFinding("health", "n2", 0.5, 0, 1, "a", "x"), NodeFinding("risk", "n1", 0.5, 0, 1, "b"),
+        NodeFinding("health", "n1", 0.9, 0, 1, "a", "x"), NodeFinding("risk", "n3", 0.5, 0, 1, "b"),
     ]  # fmt: skip
     assert [alarm.nodes for alarm in alarms_of(found)] == [("n1", "n2"), ("n1",), ("n3",)]
 

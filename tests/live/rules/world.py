@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.rules.health import HealthLines
-from forestall.live.rules.rules import Rules
+from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller
@@ -74,7 +74,7 @@ class Ruled:
         self.ledger = MemoryLedger()
         self.rules = None
         if settings is not None:
-            self.rules = Rules(settings, self.ledger, health=health)
+            self.rules = ActingRules(settings, self.ledger, health=health)
         actor = ClusterActor(self.cluster, lambda _: "")
         told = ListedForecasts() if forecasts is None else forecasts(self.world)
         self.controller = Controller(

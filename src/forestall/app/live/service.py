@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from forestall.app.live.clock import THINKING
+from forestall.app.live.kept_book import KeptBook
 from forestall.app.live.loop import CycleLoop
+from forestall.app.live.places import book_of
 from forestall.app.live.real import cluster_of, keeper_of, submits_for, warden_of
 from forestall.app.live.settings import LiveSettings
 from forestall.app.live.simulated import SimulatedCluster
@@ -25,7 +27,7 @@ from forestall.live.messages.messenger import Messenger
 from forestall.live.messages.settings import MessageSettings
 from forestall.live.messages.watch import DeskWatch
 from forestall.live.messages.ways import ways_of
-from forestall.live.rules.rules import Rules
+from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, ControllerSettings
@@ -67,7 +69,8 @@ class SimulatedOptions:
 
 @dataclass
 class LiveService:
-    """What runs, and how old its last look may be (s of the cluster's clock) before it is ill."""
+    """What runs, how old its last look may be (s of the cluster's clock) before it is ill, and what
+    is kept of the site's jobs."""
 
     desk: ControllerDesk
     loop: CycleLoop
@@ -75,6 +78,7 @@ class LiveService:
     stale: int
     what: str
     messenger: Messenger
+    kept: KeptBook | None = None
 
     def start(self) -> None:
         """Begin the cycles, and to tell people."""
@@ -85,6 +89,8 @@ class LiveService:
         """End both and let go of the ledger."""
         self.messenger.close()
         self.loop.stop()
+        if self.kept is not None:
+            self.kept.keep(now=True)
         self.ledger.close()
 
     def counter(self) -> LedgerCounter:
@@ -120,7 +126,7 @@ def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tel
         controller = Controller(
             cluster, ledger, {Role.KEEPER: actor, Role.WARDEN: actor}, guard, cluster, clock.now,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            rules=Rules(_simulated_rules(settings, asked.speed), ledger),
+            rules=ActingRules(_simulated_rules(settings, asked.speed), ledger),
         )  # fmt: skip
         odds = NodeOdds("rate of failures", math.exp(-DAY / world.failure))
         desk = ControllerDesk(
@@ -172,23 +178,25 @@ def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
             **warden_of(settings),
         }
         clock = _wall
+        kept = KeptBook(book_of(settings), tell)
         controller = Controller(
             cluster_of(settings.slurm), ledger, actors, guard, ListedForecasts(), clock,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            rules=Rules(settings.rules, ledger),
+            site=kept.site, rules=ActingRules(settings.rules, ledger),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock,
             DeskSettings(submits_for=submits_for(settings.slurm)),
         )  # fmt: skip
-        loop = CycleLoop(controller, desk, float(settings.serve.cycle), tell)
+        loop = CycleLoop(controller, desk, float(settings.serve.cycle), tell, kept.keep)
         messenger = messenger_of(settings.messages, desk, tell)
     except BaseException:
         ledger.close()
         raise
     how = "its commands" if settings.slurm.via == "commands" else settings.slurm.url
     stale = _LATE * settings.serve.cycle
-    return LiveService(desk, loop, ledger, stale, f"Slurm through {how}", messenger)
+    what = f"Slurm through {how}"
+    return LiveService(desk, loop, ledger, stale, what, messenger, kept)
 
 
 def _wall() -> int:

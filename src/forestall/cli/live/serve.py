@@ -104,6 +104,8 @@ def serve(
         return 0
     known = _settings(settings, ledger, tokens)
     if role == "warden":
+        if simulated:
+            raise ParameterError("simulated", True, "nothing with --role warden")
         warden.run_warden(known, _tell)
         return 0
     asked = service.SimulatedOptions(nodes, speed, seed) if simulated else None

@@ -217,7 +217,7 @@ def _read(parameter: Parameter, given: Any, kind: type[Any], name: str) -> Any:
         raise ParameterError(name, error.value, error.allowed) from None
     if kind is float and type(value) is int:
         value = float(value)
-    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+    if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
         words = {int: "a whole number", float: "a number", str: "text"}
         raise ParameterError(name, value, words.get(kind, "true or false"))
     return value

@@ -10,7 +10,7 @@ _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 _MOST_CAUSE: Final = 80
 
 
-class Finding(NamedTuple):
+class NodeFinding(NamedTuple):
     """What a rule holds against a node.
 
     Attributes
@@ -33,12 +33,12 @@ class Finding(NamedTuple):
     jobs: float = 0.0
 
 
-class Alarm(NamedTuple):
+class NodeAlarm(NamedTuple):
     """Findings of one rule and one cause, the most probable first."""
 
     rule: str
     cause: str
-    findings: tuple[Finding, ...]
+    findings: tuple[NodeFinding, ...]
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -62,15 +62,15 @@ def cause_of(text: str) -> str:
     return _NUMBER.sub("#", text)[:_MOST_CAUSE]
 
 
-def alarms_of(findings: Iterable[Finding]) -> list[Alarm]:
+def alarms_of(findings: Iterable[NodeFinding]) -> list[NodeAlarm]:
     """Return findings as alarms, in the order in which each was first found.
 
     Findings without a cause stand for themselves.
     """
-    groups: dict[tuple[str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str], list[NodeFinding]] = {}
     for one in findings:
         groups.setdefault((one.rule, one.cause or f"node {one.node}"), []).append(one)
     return [
-        Alarm(rule, cause, tuple(sorted(some, key=lambda one: (-one.probability, one.node))))
+        NodeAlarm(rule, cause, tuple(sorted(some, key=lambda one: (-one.probability, one.node))))
         for (rule, cause), some in groups.items()
     ]

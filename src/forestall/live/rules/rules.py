@@ -16,12 +16,12 @@ from typing import Final
 from forestall.live.guard.sight import ClusterSight, NodeSight
 from forestall.live.ledger.rows import IntentRow
 from forestall.live.ledger.store import LiveLedger
-from forestall.live.rules.findings import Alarm, Finding, alarms_of
+from forestall.live.rules.findings import NodeAlarm, NodeFinding, alarms_of
 from forestall.live.rules.health import HealthLines
 from forestall.live.rules.memory import NodeMemory
 from forestall.live.rules.settings import RULES, RuleSettings
-from forestall.live.rules.sources import Known, findings
-from forestall.live.rules.worth import Stakes, Worth
+from forestall.live.rules.sources import RuleKnowledge, findings
+from forestall.live.rules.worth import DrainWorth, NodeStakes
 from forestall.live.slurm.outlook import STEERED, NodeForecast
 from forestall.model.cluster.marks import REASON, mark_of_reason
 from forestall.model.cluster.nouns import ClusterNode, ClusterSnapshot, ClusterView
@@ -51,7 +51,7 @@ def rule_of(reason: str) -> str:
     return found[1] if found and found[1] in RULES else ""
 
 
-class Rules:
+class ActingRules:
     """All rules over one cluster; asked once a cycle.
 
     Parameters
@@ -77,10 +77,10 @@ class Rules:
     ) -> None:
         self.settings = settings
         self.memory = NodeMemory(settings)
-        self.alarms: tuple[Alarm, ...] = ()
+        self.alarms: tuple[NodeAlarm, ...] = ()
         self._ledger, self._health, self._odd = ledger, health, odd
         self._lemons = dict(lemons or {})
-        self._found: list[Finding] = []
+        self._found: list[NodeFinding] = []
         self._until: dict[str, int] = {}
 
     def intents(
@@ -103,12 +103,12 @@ class Rules:
         self.memory.read(self._ledger, now)
         health = None if self._health is None else self._health.lines(now)
         odd = {} if self._odd is None else self._odd(seen, now)
-        known = Known(
+        known = RuleKnowledge(
             seen, outlook, self.memory, self.settings, now, health, odd, self._lemons
         )  # fmt: skip
         self._found = findings(known)
         self.alarms = tuple(alarms_of(self._found))
-        stakes = Stakes.of(seen, now)
+        stakes = NodeStakes.of(seen, now)
         yield from self._returns(known, sight, stakes)
         yield from self._drains(sight, stakes, now)
 
@@ -125,9 +125,9 @@ class Rules:
 
     # ------------------------------------------------------------------------------- drains
 
-    def _drains(self, sight: ClusterSight, stakes: Stakes, now: int) -> Iterator[Intent]:
+    def _drains(self, sight: ClusterSight, stakes: NodeStakes, now: int) -> Iterator[Intent]:
         """Yield drains, those that cannot wait first, then those that save most."""
-        wanted: dict[str, tuple[tuple[bool, float], Finding, Worth]] = {}
+        wanted: dict[str, tuple[tuple[bool, float], NodeFinding, DrainWorth]] = {}
         for alarm in self.alarms:
             if alarm.rule not in self.settings.drain or len(alarm.findings) > self.settings.group:
                 continue
@@ -153,7 +153,9 @@ class Rules:
 
     # ------------------------------------------------------------------------------- returns
 
-    def _returns(self, known: Known, sight: ClusterSight, stakes: Stakes) -> Iterator[Intent]:
+    def _returns(
+        self, known: RuleKnowledge, sight: ClusterSight, stakes: NodeStakes
+    ) -> Iterator[Intent]:
         """Yield reboots and returns of nodes that a rule drained."""
         ill = {one.node for one in self._found if one.rule in self.settings.drain}
         count = 0
@@ -177,7 +179,9 @@ class Rules:
         """Whether a node was drained so often that a person should look at it."""
         return len(self.memory.drains.get(name, ())) >= self.settings.repeats
 
-    def _may_return(self, known: Known, one: ClusterNode, node: NodeSight, rule: str) -> bool:
+    def _may_return(
+        self, known: RuleKnowledge, one: ClusterNode, node: NodeSight, rule: str
+    ) -> bool:
         """Whether a node has rested, what was foreseen is over, and the site's check says that it
         is well."""
         since = max(one.set_at or 0, one.booted or 0)
@@ -197,10 +201,10 @@ class Rules:
             self._until[intent] = 0 if row is None else int(row.figures.get("until", 0))
         return self._until[intent]
 
-    def _why_back(self, known: Known) -> str:
+    def _why_back(self, known: RuleKnowledge) -> str:
         return "it has rested" if known.health is None else "the site's check says that it is well"
 
-    def _reboot(self, rule: str, name: str, sight: ClusterSight, stakes: Stakes) -> Intent:
+    def _reboot(self, rule: str, name: str, sight: ClusterSight, stakes: NodeStakes) -> Intent:
         reason = f"{rule}: reboot while it is idle"
         spent = {"spent": round(stakes.busy * REBOOT_TIME, 1)}
         return self._intend(Action.REBOOT, name, reason, sight, stakes.now, spent)
@@ -225,7 +229,7 @@ def _free_to_drain(node: NodeSight) -> bool:
     return node.in_service and not node.reason and not node.reserved
 
 
-def _figures(worth: Worth) -> dict[str, float]:
+def _figures(worth: DrainWorth) -> dict[str, float]:
     return {
         "spent": round(worth.spent, 1), "saved": round(worth.saved, 1),
         "jobs": round(worth.jobs, 3),

@@ -32,7 +32,8 @@ class RuleSettings(Declared):
         "outlier",
     )
     reboot: Annotated[
-        tuple[str, ...], Setting("Rules after whose drain the node is rebooted once it is idle")
+        tuple[str, ...],
+        Setting("Rules after whose drain the node is rebooted once it is idle"),
     ] = ("health", "eats", "outlier")
     steer: Annotated[tuple[str, ...], Setting("Rules that keep promises away from a node")] = (
         "health",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from forestall.live.rules.findings import Finding, cause_of
+from forestall.live.rules.findings import NodeFinding, cause_of
 from forestall.live.rules.health import WELL
 from forestall.live.rules.memory import NodeMemory
 from forestall.live.rules.settings import RuleSettings
@@ -19,7 +19,7 @@ from forestall.model.units import format_duration
 
 
 @dataclass(frozen=True)
-class Known:
+class RuleKnowledge:
     """All that rules may look at.
 
     Attributes
@@ -40,7 +40,7 @@ class Known:
     lemons: Mapping[str, str] = field(default_factory=dict)
 
 
-def risk(known: Known) -> Iterator[Finding]:
+def risk(known: RuleKnowledge) -> Iterator[NodeFinding]:
     """Nodes that a predictor foresees to fail; its probability counts as far as it was right."""
     settings, now = known.settings, known.now
     for name, one in known.outlook.items():
@@ -50,17 +50,17 @@ def risk(known: Known) -> Iterator[Finding]:
             continue
         when = format_duration(one.at - now)
         words = f"{one.by} foresees a failure within {when}: {100 * chance:.0f} %"
-        yield Finding("risk", name, chance, one.at, one.until, words)
+        yield NodeFinding("risk", name, chance, one.at, one.until, words)
 
 
-def health(known: Known) -> Iterator[Finding]:
+def health(known: RuleKnowledge) -> Iterator[NodeFinding]:
     """Nodes that the site's own check holds to be ill."""
     for name, said in (known.health or {}).items():
         if said.lower() != WELL:
             yield _now(known, "health", name, 1.0, f"the site's check: {said}", cause_of(said))
 
 
-def eats(known: Known) -> Iterator[Finding]:
+def eats(known: RuleKnowledge) -> Iterator[NodeFinding]:
     """Nodes on which jobs fail at once, one after the other, since they booted and since we drained
     them last."""
     settings = known.settings
@@ -77,7 +77,7 @@ def eats(known: Known) -> Iterator[Finding]:
             yield _now(known, "eats", name, 1.0, words)._replace(jobs=rate)
 
 
-def outlier(known: Known) -> Iterator[Finding]:
+def outlier(known: RuleKnowledge) -> Iterator[NodeFinding]:
     """Nodes with metrics that are improbably high."""
     for name, chance in known.odd.items():
         if chance >= known.settings.least:
@@ -85,13 +85,13 @@ def outlier(known: Known) -> Iterator[Finding]:
             yield _now(known, "outlier", name, chance, words)
 
 
-def lemon(known: Known) -> Iterator[Finding]:
+def lemon(known: RuleKnowledge) -> Iterator[NodeFinding]:
     """Nodes that fail more often than chance allows."""
     for name, words in known.lemons.items():
         yield _now(known, "lemon", name, known.settings.least, words)
 
 
-def repeat(known: Known) -> Iterator[Finding]:
+def repeat(known: RuleKnowledge) -> Iterator[NodeFinding]:
     """Nodes that we took out again and again: a person should look at them."""
     settings = known.settings
     for name, times in known.memory.drains.items():
@@ -101,20 +101,22 @@ def repeat(known: Known) -> Iterator[Finding]:
             yield _now(known, "repeat", name, settings.least, words)
 
 
-def _now(known: Known, rule: str, node: str, chance: float, words: str, cause: str = "") -> Finding:
+def _now(
+    known: RuleKnowledge, rule: str, node: str, chance: float, words: str, cause: str = ""
+) -> NodeFinding:
     """Return a finding about what is so now."""
     until = known.now + known.settings.downtime
-    return Finding(rule, node, chance, known.now, until, words, cause)
+    return NodeFinding(rule, node, chance, known.now, until, words, cause)
 
 
-SOURCES: Final[Mapping[str, Callable[[Known], Iterator[Finding]]]] = {
+SOURCES: Final[Mapping[str, Callable[[RuleKnowledge], Iterator[NodeFinding]]]] = {
     "risk": risk, "health": health, "eats": eats, "outlier": outlier, "lemon": lemon,
     "repeat": repeat,
 }  # fmt: skip
 """By name, in the order of `RULES`."""
 
 
-def findings(known: Known) -> list[Finding]:
+def findings(known: RuleKnowledge) -> list[NodeFinding]:
     """Return what all rules find about nodes that are there."""
     found = [one for source in SOURCES.values() for one in source(known)]
     return [one for one in found if one.node in known.seen.nodes]

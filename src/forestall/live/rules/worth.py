@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from forestall.live.rules.findings import Finding
+from forestall.live.rules.findings import NodeFinding
 from forestall.live.slurm.reconcile import holds_nodes, length_of
 from forestall.model.cluster.nouns import ClusterJob, ClusterView
 
 
-class Worth(NamedTuple):
+class DrainWorth(NamedTuple):
     """Node-seconds that an action is expected to spend and to save, and jobs that it saves."""
 
     spent: float
@@ -23,7 +23,7 @@ class Worth(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stakes:
+class NodeStakes:
     """What is at stake on the nodes of a cluster at a moment.
 
     Attributes
@@ -51,7 +51,7 @@ class Stakes:
         count = sum(1 for node in seen.nodes.values() if node.in_service)
         return cls(min(len(ends) / max(count, 1), 1.0), lost / max(len(ends), 1), ends, now)
 
-    def of_drain(self, one: Finding, rest: int) -> Worth:
+    def of_drain(self, one: NodeFinding, rest: int) -> DrainWorth:
         """Return what draining a node now is worth that a finding is about.
 
             saved = p b L e        spent = b ((a - f) + (1 - p) (u - a) + rest)
@@ -69,7 +69,7 @@ class Stakes:
         free = self.now if left <= 0 else min((self.now + end) // 2, at)
         away = (at - free) + (1.0 - one.probability) * (until - at) + rest
         chance = one.probability * self.busy * gone
-        return Worth(self.busy * away, chance * self.loss, max(chance, one.jobs))
+        return DrainWorth(self.busy * away, chance * self.loss, max(chance, one.jobs))
 
 
 def _end(job: ClusterJob, now: int) -> int:
