@@ -72,7 +72,7 @@ coverage: $(DEV)/.installed
 	$(BIN)/coverage report
 
 # Installed in place: an edit of the sources needs no new installation, only one of pyproject.toml does.
-$(DEMO)/.installed: EXTRAS := plot
+$(DEMO)/.installed: EXTRAS := plot,serve
 $(DEV)/.installed: EXTRAS := all,dev
 $(DEMO)/.installed $(DEV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

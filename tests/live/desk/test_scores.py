@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall.live.desk.scores import Scores
+from forestall.live.desk.scores import LedgerScores
 from forestall.live.ledger.queries import LedgerQueries
 from forestall.live.ledger.rows import (
     CycleRow,
@@ -57,7 +57,7 @@ def test_calibration_by_tenths(ledger: LiveLedger) -> None:
          (0.29, "kept"), (0.05, "void"), (0.6, ""), (0.0, "kept")]
     ):  # fmt: skip
         settled(ledger, f"o{k}", said, outcome)
-    told = Scores(ledger).calibration()
+    told = LedgerScores(ledger).calibration()
     assert [(one.low, one.made, one.kept, one.void) for one in told] == [
         (0.0, 1, 1, 1), (0.2, 1, 1, 0), (0.3, 1, 0, 0), (0.9, 3, 2, 1),
     ]  # fmt: skip
@@ -122,7 +122,7 @@ def test_a_predictor_is_held_to_what_came(ledger: LiveLedger) -> None:
         CycleRow(3, 1, 260, {"now": 260, "events": failed}, []),
         PredictionRow(3, 260, "hazard", "n1", 5000, 9000, 0.9),  # not over yet
     )
-    scores = Scores(ledger)
+    scores = LedgerScores(ledger)
     for _ in range(2):  # what was read is not counted twice
         hazard, other = scores.predictors(1000)
         assert (hazard.name, hazard.told, hazard.came) == ("hazard", 2, 1)
@@ -135,7 +135,7 @@ def test_a_predictor_is_held_to_what_came(ledger: LiveLedger) -> None:
 
 
 def test_an_empty_ledger(ledger: LiveLedger) -> None:
-    scores, ask = Scores(ledger), LedgerQueries(ledger.database)
+    scores, ask = LedgerScores(ledger), LedgerQueries(ledger.database)
     assert scores.calibration() == scores.predictors(10) == scores.costs(10, set()) == []
     assert ask.last_moment() == ask.open_count(None) == ask.waiting_count(0) == 0
     assert ask.promises(None, ended=True, most=10) == []

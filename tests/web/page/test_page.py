@@ -196,7 +196,9 @@ def test_approve_and_reject(told: ServedDesk, visit: Visit) -> None:
     page.keyboard.type("it is watched already")
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 proposal waits for a decision")).to_be_visible()
-    expect(page.get_by_role("table", name="Decided and done lately")).to_contain_text("watched already")
+    expect(page.get_by_role("table", name="Decided and done lately")).to_contain_text(
+        "watched already"
+    )
     states = {one.id: one.state for one in told.desk._proposals}
     assert states["p0"] == "approved"
     assert states["p1"] == "refused"

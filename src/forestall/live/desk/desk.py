@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from forestall.live.desk.promises import offer_told, promise_told
-from forestall.live.desk.scores import Scores
+from forestall.live.desk.scores import LedgerScores
 from forestall.live.desk.sights import NodeOdds, jobs_told, nodes_told
 from forestall.live.guard.settings import GuardSettings
 from forestall.live.ledger.queries import BookedIntent, BookedPromise, LedgerQueries
@@ -88,7 +88,7 @@ class ControllerDesk:
     ) -> None:
         self._controller, self._ledger, self._guard = controller, ledger, guard
         self._clock, self._settings = clock, settings or DeskSettings()
-        self._queries, self._scores = LedgerQueries(ledger.database), Scores(ledger)
+        self._queries, self._scores = LedgerQueries(ledger.database), LedgerScores(ledger)
         self._cycle, self._cycle_s, self._said = 0, 0.0, ""
         self._tried = threading.Event()
         self._counted: dict[str, tuple[tuple[int, ...], int]] = {}

@@ -34,7 +34,7 @@ class _Failures:
         return k < len(moments) and moments[k] < one.end
 
 
-class Scores:
+class LedgerScores:
     """Figures over the whole ledger. Any thread may ask; all raise LedgerError."""
 
     def __init__(self, ledger: LiveLedger) -> None:
