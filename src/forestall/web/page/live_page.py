@@ -12,7 +12,7 @@ from nicegui.element import Element
 
 from forestall.model.errors import ForestallError
 from forestall.model.live.desk import Viewer
-from forestall.web.page.feed import Feed, Told
+from forestall.web.page.feed import Feed, PageTold
 from forestall.web.page.questions import order_of, question_of, text_of
 
 VIEWS: Final = ("cluster", "quote", "promises", "record", "proposals")
@@ -36,7 +36,7 @@ class LivePage(Element, component="browser/live_page.js", esm={"forestall-page":
     ) -> None:
         super().__init__()
         self._feed, self._viewer = feed, viewer
-        self._sent: Told | None = None
+        self._sent: PageTold | None = None
         first = viewer()
         self._props["view"] = view
         self._props["name"] = "" if first is None else first.name
