@@ -73,7 +73,7 @@ def run(
         text = error.format_message()  # type: ignore[attr-defined]
         return complain(f"{text} (see {path} --help)")
     except UnreachableError as error:
-        return complain(str(error), UNREACHABLE)
+        return complain(as_typed(error), UNREACHABLE)
     except ForestallError as error:
         return complain(as_typed(error, _options(root, arguments)))
     except MemoryError:

@@ -152,7 +152,13 @@ class MissingExtraError(ForestallError):
 
 
 class UnreachableError(ForestallError):
-    """A server that was asked does not answer, or is none of ours; the text names it as it is."""
+    """A server that was asked does not answer, or is none of ours.
 
-    def __init__(self, message: str) -> None:
-        super().__init__("", before=message)
+    Parameters
+    ----------
+    said : which one, and what was wrong, as it is
+    hint : what can be done; the parameters that it names stand in braces
+    """
+
+    def __init__(self, said: str, hint: str = "") -> None:
+        super().__init__(f"; {hint}" if hint else "", before=said)

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from cli.calls import call
-from forestall.app.runs import demo as runs_demo
+from forestall.cli.runs.demo import LIVE
 from web.metrics.metric_cases import told_names
 
 
@@ -24,7 +24,7 @@ def test_the_line_works(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = f"sqlite:///{tmp_path}/shown-live.db"
-    words = [*shlex.split(runs_demo.LIVE), "--ledger", ledger, "--port", "0", "--json"]
+    words = [*shlex.split(LIVE), "--ledger", ledger, "--port", "0", "--json"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         [sys.executable, "-m", "forestall", *words], env=environment, cwd=tmp_path,
@@ -60,5 +60,5 @@ def test_the_demonstration_ends_with_it(
     done = call(capsys, "demo")
     last = done.out.splitlines()[-1].strip()
     place = "sqlite:///forestall-demo-live.db"
-    assert last == f".venv/bin/forestall {runs_demo.LIVE} --ledger {place}"
+    assert last == f".venv/bin/forestall {LIVE} --ledger {place}"
     assert call(capsys, "demo", "--quiet").code == 0  # the ledger is none of its folder's files

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall.live.ledger.counts import TENTHS, LedgerCounter, LedgerCounts
+from forestall.live.ledger.counts import LedgerCounter
 from forestall.live.ledger.rows import (
     ROWS,
     IntentRow,
@@ -19,6 +19,7 @@ from forestall.live.ledger.rows import (
 )
 from forestall.live.ledger.store import LiveLedger
 from forestall.model.errors import LedgerError
+from forestall.model.live.counts import TENTHS, LedgerCounts
 from live.ledger.ledger_cases import day, offer, promise
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from forestall.live.ledger.counts import LedgerCounts
+from forestall.live.ledger.rows import ROWS
+from forestall.model.live.counts import LedgerCounts
 from forestall.model.live.desk import (
     JobOrder,
     NodeTold,
@@ -24,7 +25,7 @@ from forestall.web.metrics.measured import MeasuredDesk
 from live.messages.message_cases import NOW, ToldDesk, promise
 
 COUNTS = LedgerCounts(
-    rows={"looks": 12},
+    rows={**{kind.table: 0 for kind in ROWS}, "looks": 12},
     looks={True: 10, False: 2},
     made={9: 3},
     ended={(9, "kept"): 1, (9, "missed"): 1},

@@ -26,7 +26,7 @@ from forestall.live.ledger.rows import PromiseRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.messages.messenger import Messenger
 from forestall.live.messages.settings import MessageSettings
-from forestall.live.messages.watch import Watch
+from forestall.live.messages.watch import DeskWatch
 from forestall.live.messages.ways import ways_of
 from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
@@ -101,7 +101,7 @@ class LiveService:
 def messenger_of(settings: MessageSettings, desk: ControllerDesk, tell: Tell) -> Messenger:
     """Return who tells people what they should know of a desk. Raises TraceError, InputError where
     a secret cannot be read."""
-    return Messenger(Watch(desk, settings).look, ways_of(settings), settings, tell)
+    return Messenger(DeskWatch(desk, settings).look, ways_of(settings), settings, tell)
 
 
 def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tell) -> LiveService:

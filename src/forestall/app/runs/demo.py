@@ -38,8 +38,6 @@ RUNS: Final = {"no prediction": 0.0, "accuracy 0.7": 0.7, "perfect": 1.0}
 """Names and prediction accuracies of the runs."""
 SHOWN: Final = "accuracy 0.7"
 """The run that gets a report of its own."""
-LIVE: Final = "serve --simulated --nodes 16 --speed 60"
-"""The command that goes on where the demonstration ends."""
 FILES: Final = ("jobs.swf", "failures.csv", "report.html", "comparison.html")
 
 

@@ -84,7 +84,7 @@ def _print(done: Demo) -> None:
     )
     say("The same promises live, on a simulated cluster that needs no Slurm:")
     ledger = done.folder.with_name(f"{done.folder.name}-live.db")  # the folder is the run's alone
-    say(f"{started_by()} {runs_demo.LIVE} --ledger {shlex.quote(f'sqlite:///{ledger}')}", indent=2)
+    say(f"{started_by()} {LIVE} --ledger {shlex.quote(f'sqlite:///{ledger}')}", indent=2)
 
 
 def started_by() -> str:
@@ -101,6 +101,8 @@ def started_by() -> str:
         return shlex.quote(str(program.absolute()))
 
 
+LIVE = "serve --simulated --nodes 16 --speed 60"
+"""The command that goes on where the demonstration ends."""
 TITLES = {
     "no prediction": "Without prediction",
     "accuracy 0.7": "With 70 % of the failures foreseen",

@@ -39,7 +39,7 @@ class Messenger:
 
     Parameters
     ----------
-    look : returns what there is to tell (`forestall.live.messages.watch.Watch.look`)
+    look : returns what there is to tell (`forestall.live.messages.watch.DeskWatch.look`)
     ways : by which it is told
     say : told in a line what could not be done, for the log
     clock : s, of any origin

@@ -17,7 +17,7 @@ MOST: Final = 5000
 UNSEEN: Final = "the cluster cannot be seen"
 
 
-class Watch:
+class DeskWatch:
     """Looks at a desk, and says what is new.
 
     What was over when it began is not told: a controller that is restarted does not repeat itself

@@ -12,10 +12,9 @@ from typing import Any, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
 from forestall.__about__ import __version__
-from forestall.live.ledger.counts import TENTHS, LedgerCounts
-from forestall.live.ledger.rows import ROWS
-from forestall.live.ledger.store import OUTCOMES
 from forestall.model.errors import ForestallError
+from forestall.model.ledger import OUTCOMES
+from forestall.model.live.counts import TENTHS, LedgerCounts
 from forestall.model.live.desk import ClusterTold, Desk, NodeTold, Viewer
 from forestall.model.live.intents import IntentState, Role
 
@@ -147,8 +146,8 @@ def risk_of(reliability: float | None) -> str:
 
 def _of_ledger(counts: LedgerCounts) -> Families:
     rows = counter("forestall_ledger_rows", "Rows of the ledger, by table.", "table")
-    for kind in ROWS:
-        rows.add_metric([kind.table], counts.rows.get(kind.table, 0))
+    for table, count in counts.rows.items():
+        rows.add_metric([table], count)
     yield rows
     looks = counter("forestall_looks", "Looks at the cluster: whole, or worth nothing.", "result")
     looks.add_metric(["whole"], counts.looks.get(True, 0))
@@ -174,7 +173,7 @@ def _of_promises(counts: LedgerCounts) -> Families:
     said = gauge("forestall_promises_said_ratio", "Mean probability said to those.", "decile")
     for tenth, name in enumerate(names):
         made.add_metric([name], counts.made.get(tenth, 0))
-        for outcome in OUTCOMES:
+        for outcome in OUTCOMES[1:]:  # open ones are not over
             ended.add_metric([name, outcome], counts.ended.get((tenth, outcome), 0))
         share, mean = counts.kept_share(tenth), counts.said_mean(tenth)
         if share is not None and mean is not None:

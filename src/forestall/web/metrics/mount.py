@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from forestall.live.ledger.counts import LedgerCounts
+from forestall.model.live.counts import LedgerCounts
 from forestall.web.metrics.figures import ControllerFigures
 from forestall.web.metrics.measured import MeasuredDesk
 from forestall.web.site import Mount, SiteParts

@@ -22,7 +22,7 @@ def script(folder: Path, text: str) -> Path:
 
 def order(folder: Path, text: str, *words: str, **more: Any) -> dict[str, Any]:
     given = {"consents": ("exclude", "requeue"), "quoted": QUOTED, **more}
-    return order_of(read_script(script(folder, text)), words, Path("/work"), **given)
+    return order_of(read_script(script(folder, text)), words, Path("/site"), **given)
 
 
 def test_lines_of_a_script_are_read_up_to_its_first_command(tmp_path: Path) -> None:
@@ -51,9 +51,9 @@ def test_what_is_no_option(words: list[str]) -> None:
 def test_an_order_has_what_sbatch_would_have(tmp_path: Path) -> None:
     told = order(tmp_path, HEAD + "srun flow\n", "-A", "physics", "--gres=gpu:4")
     assert told["name"] == "flow"
-    assert told["output"] == "/work/slurm-%j.out"
+    assert told["output"] == "/site/slurm-%j.out"
     assert told["consents"] == ["exclude", "requeue"]
-    added = "#SBATCH --account=physics\n#SBATCH --gres=gpu:4\n#SBATCH --chdir=/work\n"
+    added = "#SBATCH --account=physics\n#SBATCH --gres=gpu:4\n#SBATCH --chdir=/site\n"
     assert told["script"] == HEAD + added + "srun flow\n"
     assert read_script(script(tmp_path, told["script"])).asked["account"] == "physics"
 
@@ -61,11 +61,11 @@ def test_an_order_has_what_sbatch_would_have(tmp_path: Path) -> None:
 def test_output_and_folder_as_the_script_says(tmp_path: Path) -> None:
     text = HEAD + "#SBATCH -o logs/%x.out -D sub --comment=mine\nsrun flow\n"
     told = order(tmp_path, text, "-J", "other")
-    assert told["output"] == "/work/sub/logs/%x.out"
+    assert told["output"] == "/site/sub/logs/%x.out"
     assert told["words"] == "mine"
     assert told["name"] == "other"
-    assert "chdir=/work" not in told["script"]
-    assert order(tmp_path, HEAD, "-o", "/tmp/x")["output"] == "/tmp/x"
+    assert "chdir=/site" not in told["script"]
+    assert order(tmp_path, HEAD, "-o", "/elsewhere/x")["output"] == "/elsewhere/x"
 
 
 def test_a_script_that_says_nothing_gets_what_was_quoted(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from cli.calls import call
 from forestall.app.live.client.connection import ServerOptions
 from forestall.app.live.doctor import checks, slurm
-from forestall.app.live.doctor.checks import Check, CheckState, PlaceQuestion
+from forestall.app.live.doctor.checks import CheckState, DoctorCheck, PlaceQuestion
 from forestall.app.live.doctor.run import all_checks, slurmrestd, with_settings
 from forestall.live.ledger.store import LiveLedger
 from forestall.model.errors import ParameterError, TraceError
@@ -49,7 +49,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Faking:
     return put
 
 
-def found(told: object) -> dict[str, Check]:
+def found(told: object) -> dict[str, DoctorCheck]:
     return {one.subject: one for one in told}  # type: ignore[attr-defined]
 
 
@@ -135,7 +135,7 @@ def test_what_slurm_says_cannot_move_the_cursor(fake: Faking) -> None:
 
 
 def test_ledgers(tmp_path: Path) -> None:
-    def state(url: str) -> Check:
+    def state(url: str) -> DoctorCheck:
         return next(iter(checks.ledger(url)))
 
     assert state(f"sqlite:///{tmp_path}/new.db").state == "ok"

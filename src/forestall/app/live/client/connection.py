@@ -37,6 +37,8 @@ USUAL: Final = "http://127.0.0.1:8642"
 WAIT: Final = 60.0
 """s for an answer."""
 _ADDRESS: Final = "an address such as http://127.0.0.1:8642 or https://slurm.example.org"
+NOBODY: Final = 401
+"""What a controller answers to somebody whom it does not know."""
 _NOT_THERE: Final = "is not there"
 _LONGEST: Final = 400
 _ACCEPTED: Final = 64 * 2**20
@@ -110,7 +112,8 @@ class RequestRefusedError(InputError):
     def __init__(self, status: int, detail: str) -> None:
         self.status = status
         self.detail = detail
-        super().__init__("", before=detail)
+        needed = f"; a valid token is needed ({{token}}, {{token_file}} or ${TOKEN})"
+        super().__init__(needed if status == NOBODY else "", before=detail)
 
 
 class ServerConnection:
@@ -197,14 +200,14 @@ class ServerConnection:
     def _unreachable(self, what: str) -> UnreachableError:
         hint = ""
         if self.place.url == USUAL or what == _NOT_THERE:
-            hint = "; name the controller with --server URL, or start one: forestall serve"
-        return UnreachableError(f"{self.place.name} {what}{hint}")
+            hint = "name the controller with {server} URL, or start one: forestall serve"
+        return UnreachableError(f"{self.place.name} {what}", hint)
 
 
 def place_of(options: ServerOptions) -> ServerPlace:
     """Return where the controller is. Raises ParameterError for what is no address."""
     if options.server is not None and options.socket is not None:
-        raise ParameterError("socket", str(options.socket), "nothing beside --server")
+        raise ParameterError("socket", str(options.socket), "nothing beside {server}")
     given = options.server
     if given is None and options.socket is None:
         given = os.environ.get(SERVER) or None
@@ -226,9 +229,9 @@ def place_of(options: ServerOptions) -> ServerPlace:
 def token_of(options: ServerOptions) -> str:
     """Return the token that says who asks, "" where none is given."""
     if options.token is not None and options.token_file is not None:
-        raise ParameterError("token_file", str(options.token_file), "nothing beside --token")
+        raise ParameterError("token_file", str(options.token_file), "nothing beside {token}")
     if options.token is not None:
-        return _checked(options.token, "--token")
+        return _checked(options.token, "{token}")
     if options.token_file is not None:
         return _token_in(options.token_file)
     if options.socket is not None:
@@ -260,7 +263,12 @@ def _checked(token: str, name: str) -> str:
     """Return a token that can stand in a header; what it is stands in no message."""
     token = token.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise InputError("", before=f"{name}: holds no token; expected one line of ASCII letters")
+        said = "holds no token; expected one line of ASCII letters"
+        raise (
+            InputError(f"{name} {said}")
+            if name == "{token}"
+            else InputError(said, before=f"{name} ")
+        )
     return token
 
 
@@ -270,9 +278,6 @@ def _detail(value: Any, status: int) -> str:
     detail = told.get("detail") or told.get("status")
     if isinstance(detail, list):  # what a framework says of a body that is not as declared
         detail = "; ".join(str(one.get("msg", one)) for one in detail if isinstance(one, dict))
-    if status == 401:
-        why = f": {detail}" if isinstance(detail, str) else ""
-        return clean(f"a valid token is needed (--token, --token-file or ${TOKEN}){why}", _LONGEST)
     return clean(str(detail) if detail else f"HTTP status {status}", _LONGEST)
 
 

@@ -67,12 +67,11 @@ class KeptQuotes:
             shown = quotes[0]["offers"] if quotes else []
             if not 0 < int(named) <= len(shown):
                 last = f"the last list has {len(shown)}" if shown else "no list was shown here yet"
-                message = f"--quote {named}: {last}; ask with forestall quote"
-                raise InputError("", before=message)
+                raise InputError(f"{{quote}} {named}: {last}; ask with forestall quote")
             return KeptOffer(shown[int(named) - 1], quotes[0]["question"])
         if not named.isascii() or not named.isalnum():
-            message = f"--quote: {clean(named)!r} is neither a row nor the id of an offer"
-            raise InputError("", before=message)
+            before = f"{clean(named)!r} is neither a row nor the id of an offer "
+            raise InputError("({quote})", before=before)
         question = next((one["question"] for one in quotes if named in one["offers"]), None)
         return KeptOffer(named, question)
 

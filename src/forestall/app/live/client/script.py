@@ -42,7 +42,7 @@ REFUSED: Final = {
     "dependency": "nobody can promise when others end",
     "hold": "a held job keeps no deadline",
     "immediate": "the offer says when it starts",
-    "parsable": "use --json",
+    "parsable": "the promise tells the number",
     "reservation": "the promise has its own",
     "test-only": "use forestall quote",
     "uid": "the job is that of who asks",

@@ -40,7 +40,7 @@ class CheckState(StrEnum):
     MISSING = "missing"
 
 
-class Check(NamedTuple):
+class DoctorCheck(NamedTuple):
     """One check: what was looked at, what was found, and what to do ("" where all is well)."""
 
     subject: str
@@ -49,19 +49,19 @@ class Check(NamedTuple):
     todo: str = ""
 
 
-def ok(subject: str, found: str) -> Check:
+def ok(subject: str, found: str) -> DoctorCheck:
     """Return a check that is passed."""
-    return Check(subject, CheckState.OK, clean(found, 400))
+    return DoctorCheck(subject, CheckState.OK, clean(found, 400))
 
 
-def note(subject: str, found: str, todo: str) -> Check:
+def note(subject: str, found: str, todo: str) -> DoctorCheck:
     """Return a check that found something worth knowing."""
-    return Check(subject, CheckState.NOTE, clean(found, 400), todo)
+    return DoctorCheck(subject, CheckState.NOTE, clean(found, 400), todo)
 
 
-def missing(subject: str, found: str, todo: str) -> Check:
+def missing(subject: str, found: str, todo: str) -> DoctorCheck:
     """Return a check that is not passed."""
-    return Check(subject, CheckState.MISSING, clean(found, 400), todo)
+    return DoctorCheck(subject, CheckState.MISSING, clean(found, 400), todo)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class PlaceQuestion(Declared, group="What is looked at"):
     ] = None  # fmt: skip
 
 
-def extras() -> Iterator[Check]:
+def extras() -> Iterator[DoctorCheck]:
     """Yield whether the libraries of a controller are installed."""
     absent = [name for name in EXTRAS if find_spec(name) is None]
     if absent:
@@ -96,11 +96,11 @@ def extras() -> Iterator[Check]:
         yield ok("Libraries", "all of the extra serve")
 
 
-def ledger(url: str | None) -> Iterator[Check]:
+def ledger(url: str | None) -> Iterator[DoctorCheck]:
     """Yield whether the ledger can be reached, is current, and has room."""
     subject = "Ledger"
     if url is None:
-        yield note(subject, "not looked at", "name it: --ledger URL, or --settings TOML")
+        yield note(subject, "not looked at", "name it, or a settings file that names it")
         return
     path = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
     if path is not None and not path.exists():
@@ -115,7 +115,7 @@ def ledger(url: str | None) -> Iterator[Check]:
         yield from room(path.absolute().parent)
 
 
-def _opened(subject: str, url: str) -> Check:
+def _opened(subject: str, url: str) -> DoctorCheck:
     try:
         with store.LiveLedger(url, writes=False) as found:
             name = found.database.name
@@ -133,7 +133,7 @@ def _opened(subject: str, url: str) -> Check:
     return ok(subject, f"{name}: reached, its tables are current")
 
 
-def room(folder: Path) -> Iterator[Check]:
+def room(folder: Path) -> Iterator[DoctorCheck]:
     """Yield whether the disk below a folder has room for a ledger."""
     subject = "Disk"
     while not folder.exists() and folder != folder.parent:
@@ -148,7 +148,7 @@ def room(folder: Path) -> Iterator[Check]:
         yield ok(subject, found)
 
 
-def server(options: ServerOptions) -> Iterator[Check]:
+def server(options: ServerOptions) -> Iterator[DoctorCheck]:
     """Yield whether a controller answers, and whether what it knows is fresh."""
     subject = "Controller"
     connection = ServerConnection(options, wait=10.0)
@@ -164,12 +164,12 @@ def server(options: ServerOptions) -> Iterator[Check]:
         try:
             told: dict[str, Any] = connection.get("/cluster").value
         except ForestallError as error:
-            yield missing("Its cluster", str(error), "give --token, or ask through its socket")
+            yield missing("Its cluster", str(error), "give a token, or ask through its socket")
             return
     yield _look(told)
 
 
-def _look(told: dict[str, Any]) -> Check:
+def _look(told: dict[str, Any]) -> DoctorCheck:
     subject = "Last look"
     if told["looked"] is None:
         return missing(subject, f"none yet: {told['said'] or 'wait for the first'}",

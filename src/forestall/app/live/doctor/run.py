@@ -11,7 +11,7 @@ from typing import Any
 from forestall._lazy import lazily
 from forestall.app.live.client.connection import ServerOptions
 from forestall.app.live.doctor import checks, slurm
-from forestall.app.live.doctor.checks import Check, CheckState, PlaceQuestion
+from forestall.app.live.doctor.checks import CheckState, DoctorCheck, PlaceQuestion
 from forestall.model.cluster.faults import LookError
 
 with lazily():
@@ -19,7 +19,7 @@ with lazily():
     from forestall.app.live import settings
 
 
-def all_checks(asked: PlaceQuestion, options: ServerOptions) -> Iterator[Check]:
+def all_checks(asked: PlaceQuestion, options: ServerOptions) -> Iterator[DoctorCheck]:
     """Yield every check as it is done; none changes anything.
 
     Raises TraceError for settings that cannot be read, ParameterError for an address that is none.
@@ -49,7 +49,7 @@ def with_settings(
     return asked, options
 
 
-def slurmrestd(address: str | None) -> Check:
+def slurmrestd(address: str | None) -> DoctorCheck:
     """Return whether slurmrestd answers. Raises ParameterError for what is no address."""
     subject = "slurmrestd"
     if address is None:
@@ -63,12 +63,12 @@ def slurmrestd(address: str | None) -> Check:
     return checks.ok(subject, f"{address} answers: v0.0.{version}")
 
 
-def as_json(found: list[Check]) -> dict[str, Any]:
+def as_json(found: list[DoctorCheck]) -> dict[str, Any]:
     """Return checks in a form for JSON."""
     rows = [{**one._asdict(), "state": str(one.state)} for one in found]
     return {"checks": rows, "missing": how_many_missing(found)}
 
 
-def how_many_missing(found: list[Check]) -> int:
+def how_many_missing(found: list[DoctorCheck]) -> int:
     """Return how many checks are not passed."""
     return sum(one.state is CheckState.MISSING for one in found)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from forestall.adapters.slurm.run import SlurmError, run
-from forestall.app.live.doctor.checks import Check, missing, note, ok
+from forestall.app.live.doctor.checks import DoctorCheck, missing, note, ok
 
 COMMANDS: Final = ("sinfo", "squeue", "scontrol", "sacct", "sbatch", "scancel")
 OLDEST: Final = (22, 5)
@@ -30,7 +30,7 @@ _ROLES: Final = {
 }
 
 
-def slurm() -> Iterator[Check]:
+def slurm() -> Iterator[DoctorCheck]:
     """Yield what a controller needs of Slurm. Where nothing is installed that is all there is."""
     absent = [name for name in COMMANDS if shutil.which(name) is None]
     if absent:
@@ -54,7 +54,7 @@ def slurm() -> Iterator[Check]:
     yield _requeue(settings)
 
 
-def _version() -> Check:
+def _version() -> DoctorCheck:
     subject = "Slurm version"
     try:
         said = run(("sinfo", "--version"), timeout=_WAIT).strip()
@@ -71,7 +71,7 @@ def _version() -> Check:
     return ok(subject, said)
 
 
-def _clock(config: str, now: float) -> Check:
+def _clock(config: str, now: float) -> DoctorCheck:
     subject = "Clocks"
     found = _AS_OF.search(config)
     told = None if found is None else _seconds(found[1])
@@ -94,7 +94,7 @@ def _seconds(text: str) -> int | None:
         return None
 
 
-def _accounting(settings: dict[str, str], has_sacct: bool) -> Iterator[Check]:
+def _accounting(settings: dict[str, str], has_sacct: bool) -> Iterator[DoctorCheck]:
     subject = "Accounting"
     kind = settings.get("AccountingStorageType", "")
     if kind in {"", "(null)", "accounting_storage/none"}:
@@ -113,7 +113,7 @@ def _accounting(settings: dict[str, str], has_sacct: bool) -> Iterator[Check]:
     yield ok(subject, f"{kind.removeprefix('accounting_storage/')} answers")
 
 
-def _rights(settings: dict[str, str]) -> Check:
+def _rights(settings: dict[str, str]) -> DoctorCheck:
     subject = "Rights"
     user = getpass.getuser()
     owner = settings.get("SlurmUser", "").partition("(")[0]
@@ -134,7 +134,7 @@ def _rights(settings: dict[str, str]) -> Check:
     return ok(subject, said)
 
 
-def _requeue(settings: dict[str, str]) -> Check:
+def _requeue(settings: dict[str, str]) -> DoctorCheck:
     subject = "Requeue"
     if settings.get("JobRequeue", "1") == "0":
         return note(subject, "JobRequeue=0: jobs end with their node unless they ask otherwise",
