@@ -66,3 +66,8 @@ class Sessions:
 def _is_secret(request: Request) -> bool:
     """Whether the browser speaks TLS, to us or to a proxy before us."""
     return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
+
+
+def is_foreign(request: Request) -> bool:
+    """Whether a browser says that a page of another site sends this."""
+    return request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")

@@ -40,7 +40,7 @@ export const Timeline = {
     from() { return this.now - BEFORE * 3600 * this.hours; },
     to() { return this.from + 3600 * this.hours; },
     ticks() {
-      const step = STEPS.find((one) => (this.to - this.from) / one <= (this.narrow ? 4 : 8)) || 172800;
+      const step = STEPS.find((one) => (this.to - this.from) / one <= (this.narrow ? 3 : 8)) || 172800;
       const zero = new Date(1000 * this.from).setHours(0, 0, 0, 0) / 1000;
       const found = [];
       for (let at = zero; at < this.to; at += step)
