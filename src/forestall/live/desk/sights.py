@@ -16,7 +16,7 @@ USUAL: Final = "rate of failures"
 
 
 @dataclass
-class _OnNode:
+class _JobsThere:
     """Jobs on a node: those that the viewer may see, and when the last of all ends."""
 
     jobs: list[int] = field(default_factory=list)
@@ -32,13 +32,13 @@ def nodes_told(view: ControllerView, now: int, viewer: Viewer) -> list[NodeTold]
     """Return all nodes, by name."""
     on = _on_nodes(view.seen.jobs.values(), viewer)
     return [
-        _node(node, view, now, viewer, on.get(name, _OnNode()))
+        _node(node, view, now, viewer, on.get(name, _JobsThere()))
         for name, node in sorted(view.seen.nodes.items())
     ]
 
 
 def _node(
-    node: ClusterNode, view: ControllerView, now: int, viewer: Viewer, on: _OnNode
+    node: ClusterNode, view: ControllerView, now: int, viewer: Viewer, on: _JobsThere
 ) -> NodeTold:
     foreseen = view.outlook.get(node.name)
     reliability, by = view.lasting, USUAL
@@ -51,13 +51,13 @@ def _node(
     )  # fmt: skip
 
 
-def _on_nodes(jobs: Iterable[ClusterJob], viewer: Viewer) -> dict[str, _OnNode]:
-    found: dict[str, _OnNode] = {}
+def _on_nodes(jobs: Iterable[ClusterJob], viewer: Viewer) -> dict[str, _JobsThere]:
+    found: dict[str, _JobsThere] = {}
     for job in jobs:
         if not holds_nodes(job):
             continue
         for name in job.nodes:
-            one = found.setdefault(name, _OnNode())
+            one = found.setdefault(name, _JobsThere())
             if job.end is not None:
                 one.until = max(one.until or 0, job.end)
             if sees(viewer, job):
