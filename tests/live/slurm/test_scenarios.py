@@ -12,7 +12,7 @@ from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import CycleRow, OutcomeRow, RunRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.slurm.mind import played
-from live.slurm.scenarios import Scenario, play
+from live.slurm.scenarios import Scenario, play, play_small
 
 PART = 20
 
@@ -38,6 +38,13 @@ def test_every_rule_holds_while_rules_drain_reboot_and_bring_back(first: int) ->
     assert done["DrainNode"] > PART
     assert done["RebootNode"]
     assert done["ResumeNode"]
+
+
+@pytest.mark.parametrize("seed", [26, 48, 366, 698, 20597, 27921])
+def test_small_scenarios_that_failed_once(seed: int) -> None:
+    """Books that were not read anew after an error; a stale look that hid what was just done; a job
+    without a limit."""
+    play_small(seed)
 
 
 def test_a_refusal_says_nothing_of_the_try_before_it() -> None:

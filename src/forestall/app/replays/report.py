@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from forestall.app.kit.study_folder import StudyFolder, table_of
 from forestall.app.replays.promises import JudgedProbabilities, judged
 from forestall.app.replays.study import LedgerReplayed
-from forestall.live.replays.guarded import UNKNOWN, GuardedAgain, GuardWord
-from forestall.live.replays.other import OtherPlayed
+from forestall.live.replays.guarded import UNKNOWN, GuardedAgain, GuardWord, JudgedAgain
+from forestall.live.replays.other import JobPlacedOtherwise, OtherPlayed, SaidOtherwise
+from forestall.live.replays.recorded import RecordedPromise
 from forestall.model.live.intents import Role
 from forestall.show.blocks import Table
 from forestall.show.clean import clean
@@ -186,13 +187,7 @@ def _placed(other: OtherPlayed) -> Table | None:
         (str(one.cycle), moment(one.at), str(one.job), _place(one.was), _place(one.other))
         for one in other.placed[:MOST]
     ]
-    records = [
-        {"cycle": one.cycle, "at_s": one.at, "job": one.job,
-         **{f"{name}_{part}": None if told is None else told.get(part)
-            for name, told in (("was", one.was), ("other", one.other))
-            for part in ("start", "nodes", "probability")}}
-        for one in other.placed[:MOST]
-    ]  # fmt: skip
+    records = [placed_row(one) for one in other.placed[:MOST]]
     heads = ("Cycle", "When (UTC)", "Job", "Placed", "Otherwise")
     caption = f"Jobs first placed otherwise: {_of(len(rows), len(other.placed))}"
     return Table.of("placed", heads, rows, records, right=(0,), caption=caption) if rows else None
@@ -207,7 +202,7 @@ def _place(one: Any) -> str:
     return f"{moment(one['start'])[11:]} on {nodes}"
 
 
-def _said(changed: list[Any]) -> Table | None:
+def _said(changed: list[SaidOtherwise]) -> Table | None:
     rows = [
         (
             one.promise.promise.id, moment(one.promise.offer.at),
@@ -216,18 +211,13 @@ def _said(changed: list[Any]) -> Table | None:
         )
         for one in changed[:MOST]
     ]  # fmt: skip
-    records = [
-        {"promise": one.promise.promise.id, "at_s": one.promise.offer.at,
-         "deadline_s": one.promise.promise.deadline, "was": one.was, "other": one.other,
-         "outcome": _became(one.promise)}
-        for one in changed[:MOST]
-    ]  # fmt: skip
+    records = [said_row(one) for one in changed[:MOST]]
     heads = ("Promise", "Asked (UTC)", "Deadline (UTC)", "Said", "Otherwise", "Became")
     caption = f"Promises said otherwise: {_of(len(rows), len(changed))}"
     return Table.of("said", heads, rows, records, right=(3, 4), caption=caption) if rows else None
 
 
-def _became(one: Any) -> str:
+def _became(one: RecordedPromise) -> str:
     return "open" if one.outcome is None else str(one.outcome.outcome)
 
 
@@ -264,11 +254,7 @@ def _changed(guarded: GuardedAgain) -> Table:
          clean(f"{one.other}: {one.why}" if one.why else str(one.other), 200))
         for one in shown
     ]  # fmt: skip
-    records = [
-        {"at_s": one.at, "intent": one.intent.id, "action": str(one.intent.action),
-         "target": one.intent.target, "was": str(one.was), "other": str(one.other), "why": one.why}
-        for one in shown
-    ]  # fmt: skip
+    records = [judged_row(one) for one in shown]
     heads = ("When (UTC)", "Action", "Target", "Was", "Otherwise")
     caption = f"Intents judged otherwise: {_of(len(shown), len(guarded.changed))}"
     return Table.of("judged", heads, rows, records, right=(), caption=caption)
@@ -277,28 +263,36 @@ def _changed(guarded: GuardedAgain) -> Table:
 def tables(found: LedgerReplayed) -> list[pl.DataFrame | None]:
     """Return what differs, all of it."""
     other, guarded = found.other, found.guarded
-    placed = () if other is None else (
-        {"cycle": one.cycle, "at_s": one.at, "job": one.job, **_columns("was", one.was),
-         **_columns("other", one.other)}
-        for one in other.placed
-    )  # fmt: skip
-    said = () if other is None else (
-        {"promise": one.promise.promise.id, "at_s": one.promise.offer.at,
-         "deadline_s": one.promise.promise.deadline, "was": one.was, "other": one.other,
-         "outcome": _became(one.promise)}
-        for one in other.said
-    )  # fmt: skip
-    judged_again = () if guarded is None else (
-        {"at_s": one.at, "intent": one.intent.id, "action": str(one.intent.action),
-         "target": one.intent.target, "was": str(one.was), "other": str(one.other), "why": one.why}
-        for one in guarded.judged
-    )  # fmt: skip
+    placed = () if other is None else map(placed_row, other.placed)
+    said = () if other is None else map(said_row, other.said)
+    judged_again = () if guarded is None else map(judged_row, guarded.judged)
     return [_table(one) for one in (placed, said, judged_again)]
 
 
-def _columns(name: str, told: Any) -> dict[str, Any]:
+def placed_row(one: JobPlacedOtherwise) -> dict[str, Any]:
+    """Return a job that would have been placed otherwise as plain values."""
     parts = ("start", "nodes", "probability")
-    return {f"{name}_{part}": None if told is None else told.get(part) for part in parts}
+    told: dict[str, Any] = {"cycle": one.cycle, "at_s": one.at, "job": one.job}
+    for name, place in (("was", one.was), ("other", one.other)):
+        told |= {f"{name}_{part}": None if place is None else place.get(part) for part in parts}
+    return told
+
+
+def said_row(one: SaidOtherwise) -> dict[str, Any]:
+    """Return what would have been said of a promise as plain values."""
+    offer, promise = one.promise.offer, one.promise.promise
+    return {
+        "promise": promise.id, "at_s": offer.at, "deadline_s": promise.deadline, "was": one.was,
+        "other": one.other, "outcome": _became(one.promise),
+    }  # fmt: skip
+
+
+def judged_row(one: JudgedAgain) -> dict[str, Any]:
+    """Return an intent that was judged again as plain values."""
+    return {
+        "at_s": one.at, "intent": one.intent.id, "action": str(one.intent.action),
+        "target": one.intent.target, "was": str(one.was), "other": str(one.other), "why": one.why,
+    }  # fmt: skip
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> pl.DataFrame | None:

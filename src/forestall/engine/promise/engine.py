@@ -129,15 +129,6 @@ class Engine(EngineSteps):
         made._begin(state, plugin, None, False)
         return made
 
-    def want(self, probability: float) -> None:
-        """Place jobs from now on for another least probability of success, U. Raises
-        ParameterError."""
-        if not 0 <= probability <= 1:
-            raise ParameterError("wanted", probability, "a probability, from 0 to 1")
-        rules = self.state.rules._replace(wanted=float(probability))
-        self.state = self.state._replace(rules=rules)
-        self._course = self._new_course()
-
     def _new_course(self) -> Reserved | Queued:
         course = Reserved if self.policy.promises else Queued
         return course(self, self._stories)

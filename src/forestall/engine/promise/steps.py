@@ -198,6 +198,14 @@ class EngineSteps:
         assert self._plugin is not None, "only a plugin is asked"
         self._plugin.answer(self.state, now)
 
+    def want(self, probability: float) -> None:
+        """Place jobs from now on for another least probability of success, U. Raises
+        ParameterError."""
+        if not 0 <= probability <= 1:
+            raise ParameterError("wanted", probability, "a probability, from 0 to 1")
+        rules = self.state.rules._replace(wanted=float(probability))
+        self.state = self.state._replace(rules=rules)
+
     def asking(self, step: Callable[..., Any], *told: Any, now: int) -> Any:
         """Return what a step answers that may stop at questions, which is below 0 until it does
         not."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from forestall.engine.promise.engine import Engine
 from forestall.live.ledger.rows import CycleRow, LedgerRow, OfferRow, OutcomeRow, PromiseRow, RunRow
@@ -16,6 +16,10 @@ from forestall.live.ledger.store import LiveLedger
 from forestall.model.errors import ForestallError, LedgerError
 
 R = TypeVar("R", bound=LedgerRow)
+_OF_DAMAGE: Final = (
+    ValueError, LookupError, TypeError, AttributeError, AssertionError, OverflowError
+)  # fmt: skip
+"""What comes of data of another form than it was written in."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class Recorded:
             yield
         except LedgerError:
             raise
-        except (ForestallError, ValueError, KeyError, TypeError, IndexError, AssertionError) as bad:
+        except (ForestallError, *_OF_DAMAGE) as bad:
             said = str(bad).partition("\n")[0] or type(bad).__name__
             raise LedgerError(self.name, f"{what} is damaged: {said[:120]}") from None
 

@@ -16,7 +16,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.quotes import DecileRecord
 from forestall.predict.kept import under
 from forestall.predict.learner import State
-from forestall.predict.turnaround.book_kept import kept_book, restored_book
+from forestall.predict.turnaround.books.kept import kept_book, restored_book
 from forestall.predict.turnaround.book_state import (
     BY_DEADLINE,
     BY_LEVEL,
