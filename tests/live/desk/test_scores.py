@@ -106,7 +106,7 @@ def test_intents_with_the_states_they_are_in(ledger: LiveLedger) -> None:
     assert ask.intent("0") is None
     assert ask.serving(["p-o1", "p-o2"]) == {"p-o1": [told[0]]}
     assert told[1].state.state == IntentState.CONFIRMED
-    assert ask.last_moment() == 300
+    assert ask.last_moment() == 500
 
 
 def test_a_predictor_is_held_to_what_came(ledger: LiveLedger) -> None:

@@ -198,8 +198,10 @@ def test_what_a_drain_is_worth_by_hand() -> None:
     """
     stakes = NodeStakes(0.5, 2000.0, {"n1": NOW + 1000, "n2": NOW + 1000}, NOW)
     finding = NodeFinding("risk", "n3", 0.8, NOW + 500, NOW + 1500, "")
-    assert stakes.of_drain(finding, 100) == pytest.approx((400.0, 800.0, 0.4))
-    assert stakes.of_drain(finding._replace(node="n1"), 100) == pytest.approx((150.0, 400.0, 0.2))
+    assert stakes.of_drain(finding, 100) == pytest.approx((400.0, 800.0, 0.4, NOW))
+    assert stakes.of_drain(finding._replace(node="n1"), 100) == pytest.approx(
+        (150.0, 400.0, 0.2, NOW + 500)
+    )
 
 
 def test_stakes_of_a_look() -> None:

@@ -13,7 +13,7 @@ from forestall.web.page.documents import (
     DOWN,
     FREE,
     OUT,
-    Document,
+    PageDocument,
     kind_of,
     of_deadlines,
     of_jobs,
@@ -41,7 +41,7 @@ def test_kinds_of_nodes(state: str, serves: bool, kind: int) -> None:
 
 def test_nodes_stand_in_columns() -> None:
     nodes = ToldDesk(200, 0).nodes(OPS)
-    told = json.loads(Document.of(of_nodes(nodes)).plain)
+    told = json.loads(PageDocument.of(of_nodes(nodes)).plain)
     for k, one in enumerate(nodes):
         assert told["names"][k] == one.name
         assert told["states"][told["state"][k]] == one.state
@@ -58,19 +58,19 @@ def test_nodes_stand_in_columns() -> None:
 
 def test_ten_thousand_nodes_are_small() -> None:
     desk = ToldDesk(10_000, 5_000)
-    assert len(Document.of(of_nodes(desk.nodes(OPS))).packed) < 150_000
-    assert len(Document.of(of_jobs(desk.jobs(OPS))).packed) < 150_000
+    assert len(PageDocument.of(of_nodes(desk.nodes(OPS))).packed) < 150_000
+    assert len(PageDocument.of(of_jobs(desk.jobs(OPS))).packed) < 150_000
 
 
 def test_the_same_content_has_the_same_version() -> None:
     first, second = ToldDesk(50, 30), ToldDesk(50, 30)
-    told = Document.of(of_jobs(first.jobs(OPS)))
-    assert told == Document.of(of_jobs(second.jobs(OPS)))
-    assert told.version != Document.of(of_jobs(first.jobs(OPS)[1:])).version
+    told = PageDocument.of(of_jobs(first.jobs(OPS)))
+    assert told == PageDocument.of(of_jobs(second.jobs(OPS)))
+    assert told.version != PageDocument.of(of_jobs(first.jobs(OPS)[1:])).version
 
 
 def test_texts_move_no_cursor_and_turn_nothing_around() -> None:
-    shown = json.loads(Document.of({"name": "a\x1b[31m\n" + HOSTILE}).plain)["name"]
+    shown = json.loads(PageDocument.of({"name": "a\x1b[31m\n" + HOSTILE}).plain)["name"]
     assert shown.isprintable()
     assert "\u202e" not in shown
     assert "<script>" in shown

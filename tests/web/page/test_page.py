@@ -184,6 +184,19 @@ def test_quote_dialogue_and_promise(told: ServedDesk, visit: Visit) -> None:
     expect(page.get_by_role("heading", name="Ask for a quote")).to_be_visible()
 
 
+def test_a_fault_of_the_server_is_told(
+    told: ServedDesk, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(told.desk, "quote", broken)
+    page = visit("quote")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("the server failed")
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_enabled()
+
+
 def test_approve_and_reject(told: ServedDesk, visit: Visit) -> None:
     page = visit("proposals")
     expect(page.get_by_text("3 proposals wait for a decision")).to_be_visible()

@@ -15,6 +15,7 @@ from forestall.app.live.places import book_of
 from forestall.app.live.real import cluster_of, keeper_of, submits_for, warden_of
 from forestall.app.live.settings import LiveSettings
 from forestall.app.live.simulated import SimulatedCluster
+from forestall.app.live.watching import Watching
 from forestall.live.act.actor import Actor
 from forestall.live.desk.desk import ControllerDesk, DeskSettings
 from forestall.live.desk.sights import DAY, NodeOdds
@@ -31,7 +32,6 @@ from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, ControllerSettings
-from forestall.live.slurm.outlook import ListedForecasts
 from forestall.model.errors import ParameterError
 from forestall.model.live.intents import Role
 from forestall.simulate.slurm.settings import WorldSettings
@@ -179,10 +179,11 @@ def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
         }
         clock = _wall
         kept = KeptBook(book_of(settings), tell)
+        watching = Watching.of(settings.watch, guard)
         controller = Controller(
-            cluster_of(settings.slurm), ledger, actors, guard, ListedForecasts(), clock,
+            cluster_of(settings.slurm), ledger, actors, guard, watching.forecasts, clock,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            site=kept.site, rules=ActingRules(settings.rules, ledger),
+            site=kept.site, rules=watching.rules(settings.rules, settings.watch, ledger),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock,

@@ -10,13 +10,14 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from forestall.app.live.watching import WatchTable, as_text
 from forestall.live.guard.settings import GuardSettings, changed, guard_settings
 from forestall.live.messages.settings import MessageSettings, message_settings
 from forestall.live.rules.settings import RuleSettings
 from forestall.model.errors import ParameterError, TraceError, of_system
 from forestall.model.settings import Declared, Setting
 
-TABLES: Final = ("serve", "guard", "keeper", "warden", "rules", "slurm", "messages")
+TABLES: Final = ("serve", "guard", "keeper", "warden", "rules", "watch", "slurm", "messages")
 Port = Annotated[int, Field(ge=0, le=65535)]
 AtLeastOne = Annotated[int, Field(ge=1)]
 _RULES: Final = ("drain", "reboot", "steer")
@@ -80,6 +81,7 @@ class LiveSettings:
     serve: ServeTable = field(default_factory=ServeTable)
     guard: GuardSettings = field(default_factory=GuardSettings)
     rules: RuleSettings = field(default_factory=RuleSettings)
+    watch: WatchTable = field(default_factory=WatchTable)
     slurm: SlurmTable = field(default_factory=SlurmTable)
     warden: WardenProcess = field(default_factory=WardenProcess)
     messages: MessageSettings = field(default_factory=MessageSettings)
@@ -102,6 +104,9 @@ def live_settings(tables: Mapping[str, Any]) -> LiveSettings:
         changed(ServeTable(), _lists(tables.get("serve", {}), "operators"), "serve"),
         guard_settings({**guarding, "warden": warden}),
         changed(RuleSettings(), _lists(tables.get("rules", {}), *_RULES), "rules"),
+        changed(
+            WatchTable(), _lists(as_text(tables.get("watch", {})), "predictor", "check"), "watch"
+        ),
         changed(SlurmTable(), tables.get("slurm", {}), "slurm"),
         changed(WardenProcess(), _lists(process, "users"), "warden"),
         message_settings(tables.get("messages", {})),

@@ -224,12 +224,14 @@ class LedgerQueries:
             after = rows[-1]["seq"]
 
     def last_moment(self) -> int:
-        """Return when the last look was, s since 1970; 0 where there was none."""
-        table = TABLES[CycleRow]
-        runs = TABLES[RunRow]
+        """Return when something was written last, s since 1970; 0 where nothing was."""
+        found = [0]
         with self._database.reading() as connection:
-            moments = [connection.scalar(sa.select(sa.func.max(one.c.at))) for one in (table, runs)]
-        return max(int(one or 0) for one in moments)
+            for kind in (RunRow, CycleRow, OfferRow, PromiseRow, StateRow):
+                table = TABLES[kind]
+                last = sa.select(table.c.at).order_by(table.c.seq.desc()).limit(1)
+                found.append(int(connection.scalar(last) or 0))
+        return max(found)
 
 
 def _by_key(

@@ -1,8 +1,9 @@
 """What actions cost and saved, from the ledger, against doing nothing; node-seconds.
 
-- A drain costs its node from when its effect was seen until the node was brought back or rebooted
-  by us (until now, where it was not), less the outage that was expected without it, times the share
-  of the nodes that worked when it was decided on. It saves what its figures expected.
+- A drain costs its node from when its effect was seen, and its job was to end, until we brought the
+  node back or rebooted it (until now, where we did not), less the outage that was expected without
+  it, times the share of the nodes that worked when it was decided on. It saves what its figures
+  expected.
 - A reboot costs what its figures expected.
 - What is done to a promised job costs the cost that was expected of it, and saves that of nothing.
 """
@@ -63,7 +64,7 @@ class CostBook:
                 self._took_effect(state)
         if out is not None:
             self._out = {name: one for name, one in self._out.items() if name in out}
-        still = sum(_spent(now - at, drain) for at, drain in self._out.values())
+        still = sum(_spent(at, now, drain) for at, drain in self._out.values())
         return [self._cost(action, still) for action in ACTING if action in self._sums]
 
     def _cost(self, action: Action, still: float) -> CostTold:
@@ -85,14 +86,15 @@ class CostBook:
         elif row.action in (Action.RESUME, Action.REBOOT) and row.target in self._out:
             since, drain = self._out.pop(row.target)
             drains = self._sums.setdefault(Action.DRAIN, _Sum())
-            drains.spent += _spent(state.at - since, drain)
+            drains.spent += _spent(since, state.at, drain)
         spent, saved = _expected(row)
         one.spent, one.saved = one.spent + spent, one.saved + saved
 
 
-def _spent(seconds: int, drain: IntentRow) -> float:
+def _spent(since: int, until: int, drain: IntentRow) -> float:
     """Return the node-seconds that a node's time out of service cost, against doing nothing."""
     figures: Mapping[str, float] = drain.figures
+    seconds = until - max(since, figures.get("free", 0.0))
     outage = figures.get("until", 0.0) - figures.get("fails at", 0.0)
     anyway = figures.get("probability", 0.0) * max(outage, 0.0)
     return figures.get("busy", 1.0) * max(seconds - anyway, 0.0)

@@ -232,5 +232,5 @@ def _free_to_drain(node: NodeSight) -> bool:
 def _figures(worth: DrainWorth) -> dict[str, float]:
     return {
         "spent": round(worth.spent, 1), "saved": round(worth.saved, 1),
-        "jobs": round(worth.jobs, 3),
+        "jobs": round(worth.jobs, 3), "free": float(worth.free),
     }  # fmt: skip

@@ -15,11 +15,13 @@ from forestall.model.cluster.nouns import ClusterJob, ClusterView
 
 
 class DrainWorth(NamedTuple):
-    """Node-seconds that an action is expected to spend and to save, and jobs that it saves."""
+    """Node-seconds that an action is expected to spend and to save, jobs that it saves, and when
+    the node is expected to have no job any more, s since 1970."""
 
     spent: float
     saved: float
     jobs: float
+    free: int
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class NodeStakes:
         free = self.now if left <= 0 else min((self.now + end) // 2, at)
         away = (at - free) + (1.0 - one.probability) * (until - at) + rest
         chance = one.probability * self.busy * gone
-        return DrainWorth(self.busy * away, chance * self.loss, max(chance, one.jobs))
+        return DrainWorth(self.busy * away, chance * self.loss, max(chance, one.jobs), free)
 
 
 def _end(job: ClusterJob, now: int) -> int:

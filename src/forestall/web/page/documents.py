@@ -24,14 +24,14 @@ _PACKING: Final = 5
 
 
 @dataclass(frozen=True)
-class Document:
+class PageDocument:
     """JSON, packed by gzip; `version` differs where the JSON does."""
 
     version: str
     packed: bytes
 
     @classmethod
-    def of(cls, content: object) -> Document:
+    def of(cls, content: object) -> PageDocument:
         """Return the document of what JSON can hold. Texts of others lose what no screen shows."""
         text = json.dumps(_shown(content), separators=(",", ":"), ensure_ascii=False)
         plain = text.encode("utf-8", "replace")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from forestall.model.errors import ForestallError
 from forestall.model.live.desk import ClusterTold, Desk, Viewer
-from forestall.web.page.documents import Document, of_deadlines, of_jobs, of_nodes, of_rows
+from forestall.web.page.documents import PageDocument, of_deadlines, of_jobs, of_nodes, of_rows
 
 RESTS: Final = 8
 """Asking the desk takes at most one part of so many of the time."""
@@ -28,7 +28,7 @@ _PASSING: Final = {"now": 0, "looked": None, "cycle": 0, "cycle_s": 0.0}
 
 
 @dataclass(frozen=True)
-class Told:
+class PageTold:
     """What one kind of viewer is told.
 
     Attributes
@@ -39,7 +39,7 @@ class Told:
     """
 
     cluster: dict[str, Any] | None = None
-    documents: dict[str, Document] = field(default_factory=dict)
+    documents: dict[str, PageDocument] = field(default_factory=dict)
     said: str = ""
 
     @property
@@ -52,7 +52,7 @@ class Told:
 class _Seen:
     """What one kind of viewer was told last; times are of a monotonic clock."""
 
-    told: Told = field(default_factory=Told)
+    told: PageTold = field(default_factory=PageTold)
     mark: tuple[ClusterTold, int] | None = None
     next_at: float = 0.0
     told_at: float = -BEAT
@@ -77,7 +77,7 @@ class Feed:
         self._every, self._clock = every, clock
         self._seen: dict[str, _Seen] = {}
 
-    async def told(self, viewer: Viewer, *, anew: bool = False) -> Told:
+    async def told(self, viewer: Viewer, *, anew: bool = False) -> PageTold:
         """Return what a viewer is told now; `anew`: also where it was asked for a moment ago, as
         somebody did something."""
         now = self._clock()
@@ -112,12 +112,12 @@ class Feed:
                 documents = self._documents(viewer)
             elif not seen.told.said and self._clock() < seen.told_at + BEAT:
                 return
-            seen.told, seen.mark = Told(asdict(cluster), documents), mark
+            seen.told, seen.mark = PageTold(asdict(cluster), documents), mark
             seen.told_at = self._clock()
         except ForestallError as error:
-            seen.told = Told(seen.told.cluster, seen.told.documents, str(error))
+            seen.told = PageTold(seen.told.cluster, seen.told.documents, str(error))
 
-    def _documents(self, viewer: Viewer) -> dict[str, Document]:
+    def _documents(self, viewer: Viewer) -> dict[str, PageDocument]:
         desk = self.desk
         record = of_rows("deciles", desk.calibration(viewer)) | of_rows(
             "predictors", desk.predictors(viewer)
@@ -133,7 +133,7 @@ class Feed:
         }
         if viewer.operates:
             content["proposals"] = of_rows("proposals", desk.proposals(viewer))
-        return {name: Document.of(one) for name, one in content.items()}
+        return {name: PageDocument.of(one) for name, one in content.items()}
 
 
 def _lasting(cluster: ClusterTold) -> ClusterTold:

@@ -12,11 +12,12 @@ from nicegui.element import Element
 
 from forestall.model.errors import ForestallError
 from forestall.model.live.desk import Viewer
-from forestall.web.page.feed import Feed, Told
+from forestall.web.page.feed import Feed, PageTold
 from forestall.web.page.questions import order_of, question_of, text_of
 
 VIEWS: Final = ("cluster", "quote", "promises", "record", "proposals")
 """The page's views, as in its addresses."""
+FAULT: Final = "the server failed, and nobody knows whether this was done; its log says why"
 Answer = dict[str, Any]
 
 
@@ -36,7 +37,8 @@ class LivePage(Element, component="browser/live_page.js", esm={"forestall-page":
     ) -> None:
         super().__init__()
         self._feed, self._viewer = feed, viewer
-        self._sent: Told | None = None
+        self._sent: PageTold | None = None
+        self._one_by_one = asyncio.Lock()
         first = viewer()
         self._props["view"] = view
         self._props["name"] = "" if first is None else first.name
@@ -72,11 +74,14 @@ class LivePage(Element, component="browser/live_page.js", esm={"forestall-page":
             if viewer is None:
                 ui.navigate.to("login")
                 return
+            answer: Answer = {"error": FAULT}
             try:
-                answer = await asyncio.to_thread(handler, viewer, typed)
+                async with self._one_by_one:
+                    answer = await asyncio.to_thread(handler, viewer, typed)
             except ForestallError as error:
                 answer = {"error": str(error)}
-            self.run_method("answered", name, typed.get("mark"), answer)
+            finally:
+                self.run_method("answered", name, typed.get("mark"), answer)
             if name != "ask":
                 await self.refresh(anew=True)
 

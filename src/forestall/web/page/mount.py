@@ -14,7 +14,7 @@ from forestall.web.page.feed import Feed
 from forestall.web.page.guard import Guard
 from forestall.web.page.live_page import VIEWS, LivePage
 from forestall.web.page.login import login_page
-from forestall.web.page.sessions import COOKIE, Sessions, ViewerOfToken
+from forestall.web.page.sessions import COOKIE, Sessions, ViewerOfToken, is_foreign
 from forestall.web.page.style import STYLE
 
 WRONG: Final = "This token is nobody's. Check that all of it was pasted."
@@ -57,6 +57,8 @@ def _add_session_routes(app: FastAPI, sessions: Sessions) -> None:
 
     @app.post("/login", include_in_schema=False)
     async def log_in(request: Request, token: str = Form("")) -> Response:
+        if is_foreign(request):
+            return Response(status_code=403)
         home = RedirectResponse(
             request.url_for("ask_for_token").path.removesuffix("login") or "/", 303
         )
@@ -67,6 +69,8 @@ def _add_session_routes(app: FastAPI, sessions: Sessions) -> None:
 
     @app.post("/logout", include_in_schema=False)
     def log_out(request: Request) -> Response:
+        if is_foreign(request):
+            return Response(status_code=403)
         answer = RedirectResponse("login", 303)
         sessions.end(request, answer)
         return answer

@@ -49,7 +49,7 @@ class Sessions:
             return False
         response.set_cookie(
             COOKIE, f"{secrets.token_urlsafe(12)}.{token}", max_age=LONGEST, httponly=True,
-            samesite="strict", secure=request.url.scheme == "https", path="/",
+            samesite="strict", secure=_is_secret(request), path="/",
         )  # fmt: skip
         return True
 
@@ -61,3 +61,13 @@ class Sessions:
             while len(self._ended) > MOST_ENDED:
                 self._ended.popitem(last=False)
         response.delete_cookie(COOKIE, path="/")
+
+
+def _is_secret(request: Request) -> bool:
+    """Whether the browser speaks TLS, to us or to a proxy before us."""
+    return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
+
+
+def is_foreign(request: Request) -> bool:
+    """Whether a browser says that a page of another site sends this."""
+    return request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")

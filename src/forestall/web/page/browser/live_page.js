@@ -42,7 +42,7 @@ export default {
       const one = this.cluster;
       const cards = [
         ["Nodes in service", count(one.up), `of ${count(one.nodes)}`, ""],
-        ["Nodes busy", count(one.busy), one.up ? `${Math.round((100 * one.busy) / one.up)} % of those in service` : "", ""],
+        ["Nodes busy", count(one.busy), one.up ? `${Math.round((100 * one.busy) / one.up)} % of ${count(one.up)}` : "", ""],
         ["Jobs running", count(one.running), `${count(one.waiting)} waiting`, ""],
         [this.operates ? "Promises open" : "My promises open", count(one.promises_open), "", "promises"],
       ];

@@ -69,7 +69,7 @@ export const Proposals = {
   <p v-if="!others.length" class="fs-empty">Nothing was decided or done yet.</p>
   <div v-else class="fs-scroll"><table class="fs-table" aria-label="Decided and done lately">
     <thead><tr><th scope="col">Decided</th><th scope="col">Action</th><th scope="col">Target</th><th scope="col">State</th><th scope="col">Reason</th><th scope="col">Last word</th></tr></thead>
-    <tbody><tr v-for="one in shown" :key="one.id"><th scope="row" :title="fullTime(one.decided)">{{ time(one.decided, now) }}</th><td>{{ one.action }}</td><td class="fs-long">{{ one.target }}</td><td>{{ one.state }}</td><td class="fs-long">{{ reason(one.reason, now) }}</td><td class="fs-long">{{ one.why || '-' }}</td></tr></tbody>
+    <tbody><tr v-for="one in shown" :key="one.id"><th scope="row" :title="fullTime(one.decided)">{{ time(one.decided, now) }}</th><td>{{ one.action }}</td><td class="fs-target">{{ one.target }}</td><td>{{ one.state }}</td><td class="fs-long">{{ reason(one.reason, now) }}</td><td class="fs-long">{{ one.why || '-' }}</td></tr></tbody>
   </table></div>
   <pager :total="others.length" :size="20" v-model="page" what="decisions"></pager>
 </section>
