@@ -307,7 +307,7 @@ class Controller:
             promise = self._ledger.one(PromiseRow, name)
             first = promise is None
             if promise is None:
-                promise = self._promised(offer, job, self._clock())
+                promise = self._promised(offer, job)
             elif self._ledger.one(OutcomeRow, name) is not None:
                 raise InputError(f"promise {name} is over")
             number = self._submit(promise, offer, job, first)
@@ -340,12 +340,13 @@ class Controller:
             raise InputError(f"the last look is {age} s old; at most {self._guard.fresh} s")
         return self._mind, self._known
 
-    def _promised(self, offer: OfferRow, job: JobScript, now: int) -> PromiseRow:
+    def _promised(self, offer: OfferRow, job: JobScript) -> PromiseRow:
         """Write the promise that an offer becomes, where it still holds; with a reservation, where
         the keeper may."""
-        if now >= offer.expires:
-            raise InputError(f"offer {offer.id} expired {now - offer.expires} s ago; ask again")
         with self._lock:
+            now = self._clock()  # not before: a cycle that is waited for looks later than that
+            if now >= offer.expires:
+                raise InputError(f"offer {offer.id} expired {now - offer.expires} s ago; ask again")
             mind, known = self._fresh(now)
             wanted = wanted_job(offer, job.partition)
             if not self._quoting(mind, self._opened()).holds_still(offer, wanted, now):
