@@ -16,6 +16,7 @@ from forestall.model.live.desk import Desk
 from forestall.web.api.access import Access
 from forestall.web.api.application import ApiSettings, Door, application
 from forestall.web.api.routes import routes
+from forestall.web.page.mount import mount_page
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,23 @@ class SiteParts:
 
 
 Mount = Callable[[FastAPI, SiteParts], None]
-MOUNTS: Final[tuple[Mount, ...]] = ()
-"""In this order: metrics, and the page last, which answers all other paths."""
+
+
+def page(app: FastAPI, parts: SiteParts) -> None:
+    """Mount the live page."""
+    mount_page(app, parts.desk, parts.access.tokens.viewer)
+
+
+MOUNTS: Final[tuple[Mount, ...]] = (page,)
+"""In this order: metrics, and the page last, which answers all other paths. A process mounts the
+page once."""
 
 
 def site(
     desk: Desk,
     access: Access,
     settings: ApiSettings | None = None,
-    mounts: Sequence[Mount] = MOUNTS,
+    mounts: Sequence[Mount] = (),
 ) -> FastAPI:
     """Return the application that a server runs."""
     settings = settings or ApiSettings()

@@ -122,6 +122,7 @@ def test_tokens_are_added_listed_and_revoked(tmp_path: Path) -> None:
         ("--port", "1"), ("--simulated", "--port", "70000"), ("--simulated", "--nodes", "0"),
         ("--simulated", "--host", "no.such.host.invalid"), ("--settings", "missing.toml"),
         ("--simulated", "--ledger", "mysql://x"), ("--role", "warden"),
+        ("--role", "warden", "--simulated"),
         ("--simulated", "--host", ""),
         ("token", "add", "a b", "--ledger", "sqlite:///x.db"), ("token", "list"),
     ],

@@ -14,6 +14,7 @@ from forestall.live.ledger.rows import (
     OfferRow,
     OutcomeRow,
     PromiseRow,
+    RunRow,
     StateRow,
 )
 from forestall.live.ledger.store import (
@@ -106,6 +107,8 @@ class MemoryLedger(LiveLedger):
 
 
 def _through_json(row: LedgerRow) -> LedgerRow:
+    if isinstance(row, RunRow):  # large, and never read by a controller
+        return row
     plain = {
         name: json.loads(canonical(getattr(row, name)))
         for name, one in row.__dataclass_fields__.items()

@@ -9,6 +9,7 @@ import pytest
 from forestall.live.ledger.rows import OfferRow
 from forestall.live.quotes.offers import UNLEARNED, WantedJob
 from forestall.live.slurm.controller import JobScript
+from forestall.live.slurm.quoting import wanted_job
 from forestall.model.errors import InputError, ParameterError
 from live.slurm.scenarios import Scenario
 
@@ -76,8 +77,12 @@ def test_an_offer_holds_until_it_expires(seed: int) -> None:
     one = begun(seed, 120)
     offer = one.controller.quote(replace(JOB, nodes=1)).offers[-1]
     quoting = one.controller._quoting(one.controller._mind, one.controller._books)  # type: ignore[arg-type]
-    assert quoting.holds_still(offer, offer.at)
-    assert not quoting.holds_still(replace(offer, probability=1.0, before=1.1), offer.at)
+    job = wanted_job(offer)
+    assert quoting.holds_still(offer, job, offer.at)
+    better = replace(offer, probability=1.0, before=1.1)
+    assert not quoting.holds_still(better, job, offer.at)
+    elsewhere = wanted_job(offer, partition="nowhere")
+    assert not quoting.holds_still(offer, elsewhere, offer.at)
     one.world.advance(offer.expires)
     one.controller.cycle()
     with pytest.raises(InputError, match="expired"):

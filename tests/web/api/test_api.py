@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from forestall.model.live.intents import Action, Intent
 from web.serving import SCRIPT, Served, serving
 
 LISTS = ("nodes", "jobs", "promises", "calibration", "predictors")
@@ -40,6 +41,34 @@ def test_health_needs_no_token(served: Served) -> None:
     assert told["status"] == "ok"
     assert told["age"] >= 0
     assert set(told) == {"status", "age", "version"}
+
+
+def proposed(served: Served) -> str:
+    """Propose to drain a node that is in service, and return the proposal's id."""
+    controller = served.service.desk._controller
+    view = controller.view
+    assert view is not None
+    now = view.looked
+    name = next(name for name, node in sorted(view.seen.nodes.items()) if not node.reason)
+    state = view.sight.standing(Action.DRAIN, name)
+    made = Intent(Action.DRAIN, name, now, now + 10**7, state, "an odd <b>noise</b>")
+    assert controller.executor.propose([made])
+    return made.id
+
+
+def test_a_proposal_is_decided_once(served: Served, operator: httpx.Client) -> None:
+    served.until("a look", lambda: served.service.desk._controller.view)
+    name = proposed(served)
+    told = operator.post(f"/api/v1/proposals/{name}", json={"approved": False, "why": "not\ntoday"})
+    assert (told.json()["state"], told.json()["why"]) == ("refused", "by olga: not today")
+    assert told.json()["reason"] == "an odd <b>noise</b>"
+    again = operator.post(f"/api/v1/proposals/{name}", json={"approved": True})
+    assert again.status_code == 409
+    known = {one["id"]: one for one in operator.get("/api/v1/proposals").json()["proposals"]}
+    assert known[name]["state"] == "refused"
+    missing = operator.post(f"/api/v1/proposals/{OFFER}", json={"approved": True})
+    assert missing.status_code == 409
+    assert operator.post(f"/api/v1/proposals/{OFFER}", json={"approved": 1}).status_code == 422
 
 
 def test_the_schema_says_what_there_is(served: Served) -> None:
@@ -240,28 +269,6 @@ def test_an_offer_that_is_not_there(alice: httpx.Client) -> None:
     assert alice.get(f"/api/v1/promises/{OFFER}").status_code == 404
     assert alice.get("/api/v1/promises/%2e%2e%2fetc").status_code in (404, 422)
     assert alice.get("/api/v1/promises/%").status_code == 422
-
-
-def test_a_proposal_is_decided_once(served: Served, operator: httpx.Client) -> None:
-    def waiting() -> list[str]:
-        told = operator.get("/api/v1/proposals").json()["proposals"]
-        return [one["id"] for one in told if one["state"] == "proposed"]
-
-    served.until("something is proposed", waiting)
-    for name in waiting():
-        told = operator.post(
-            f"/api/v1/proposals/{name}", json={"approved": False, "why": "not\ntoday"}
-        )
-        if told.status_code == 409:  # it expired meanwhile
-            continue
-        assert told.json()["state"] == "refused"
-        assert told.json()["why"] == "by olga: not today"
-        again = operator.post(f"/api/v1/proposals/{name}", json={"approved": True})
-        assert again.status_code == 409
-        break
-    missing = operator.post(f"/api/v1/proposals/{OFFER}", json={"approved": True})
-    assert missing.status_code == 409
-    assert operator.post(f"/api/v1/proposals/{OFFER}", json={"approved": 1}).status_code == 422
 
 
 @pytest.mark.parametrize("chunked", [False, True])

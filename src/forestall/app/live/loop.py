@@ -30,6 +30,7 @@ class CycleLoop:
     ----------
     every : s between the beginnings of two cycles
     tell : takes a line for people
+    between : called after each cycle
     """
 
     def __init__(
@@ -38,9 +39,10 @@ class CycleLoop:
         desk: ControllerDesk,
         every: float,
         tell: Callable[[str], None],
+        between: Callable[[], None] = lambda: None,
     ) -> None:
         self._controller, self._desk, self._every = controller, desk, every
-        self._tell = tell
+        self._tell, self._between = tell, between
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="cycles")
         self._said = ""
@@ -80,6 +82,7 @@ class CycleLoop:
         began = time.monotonic()
         while not self._stop.is_set():
             self._failures = 0 if self.once() else self._failures + 1
+            self._between()
             times = min(2**self._failures, _MOST_WAITS) if self._failures > 1 else 1
             began += self._every * times * random.uniform(1 - JITTER, 1 + JITTER)
             began = max(began, time.monotonic() - self._every)  # what was missed is not made up for

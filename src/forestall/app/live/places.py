@@ -1,4 +1,4 @@
-"""Where a live controller keeps its ledger and its tokens."""
+"""Where a live controller keeps its tokens, and what it has learned of the site's jobs."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def tokens_of(settings: LiveSettings) -> Path:
         return Path(serve.ledger.removeprefix(_SQLITE) + ".tokens")
     expected = "a file, where the ledger is none" if serve.ledger else "a file, or a ledger"
     raise ParameterError("tokens", serve.tokens or None, expected)
+
+
+def book_of(settings: LiveSettings) -> Path:
+    """Return the file of the site's book, beside the ledger or the tokens."""
+    ledger = settings.serve.ledger
+    if ledger.startswith(_SQLITE):
+        return Path(ledger.removeprefix(_SQLITE) + ".book")
+    return Path(f"{tokens_of(settings)}.book")

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from forestall.app.live.clock import THINKING
+from forestall.app.live.kept_book import KeptBook
 from forestall.app.live.loop import CycleLoop
+from forestall.app.live.places import book_of
 from forestall.app.live.real import cluster_of, keeper_of, submits_for, warden_of
 from forestall.app.live.settings import LiveSettings
 from forestall.app.live.simulated import SimulatedCluster
@@ -18,9 +20,14 @@ from forestall.live.act.actor import Actor
 from forestall.live.desk.desk import ControllerDesk, DeskSettings
 from forestall.live.desk.sights import DAY, NodeOdds
 from forestall.live.guard.settings import GuardSettings, RoleSettings
+from forestall.live.ledger.counts import LedgerCounter
 from forestall.live.ledger.queries import LedgerQueries
 from forestall.live.ledger.rows import PromiseRow
 from forestall.live.ledger.store import LiveLedger
+from forestall.live.messages.messenger import Messenger
+from forestall.live.messages.settings import MessageSettings
+from forestall.live.messages.watch import DeskWatch
+from forestall.live.messages.ways import ways_of
 from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
@@ -62,22 +69,39 @@ class SimulatedOptions:
 
 @dataclass
 class LiveService:
-    """What runs, and how old its last look may be (s of the cluster's clock) before it is ill."""
+    """What runs, how old its last look may be (s of the cluster's clock) before it is ill, and what
+    is kept of the site's jobs."""
 
     desk: ControllerDesk
     loop: CycleLoop
     ledger: LiveLedger
     stale: int
     what: str
+    messenger: Messenger
+    kept: KeptBook | None = None
 
     def start(self) -> None:
-        """Begin the cycles."""
+        """Begin the cycles, and to tell people."""
         self.loop.start()
+        self.messenger.start()
 
     def stop(self) -> None:
-        """End the cycles and let go of the ledger."""
+        """End both and let go of the ledger."""
+        self.messenger.close()
         self.loop.stop()
+        if self.kept is not None:
+            self.kept.keep(now=True)
         self.ledger.close()
+
+    def counter(self) -> LedgerCounter:
+        """Return what counts the rows of the ledger."""
+        return LedgerCounter(self.ledger.database)
+
+
+def messenger_of(settings: MessageSettings, desk: ControllerDesk, tell: Tell) -> Messenger:
+    """Return who tells people what they should know of a desk. Raises TraceError, InputError where
+    a secret cannot be read."""
+    return Messenger(DeskWatch(desk, settings).look, ways_of(settings), settings, tell)
 
 
 def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tell) -> LiveService:
@@ -110,11 +134,12 @@ def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tel
             DeskSettings(True, clock.speed, odds, quoting=clock.slow, taken=clock.go),
         )  # fmt: skip
         loop = CycleLoop(controller, desk, every, tell)
+        messenger = messenger_of(settings.messages, desk, tell)
     except BaseException:
         ledger.close()
         raise
     what = f"a simulated cluster of {asked.nodes:,} nodes, {asked.speed:g} times as fast"
-    return LiveService(desk, loop, ledger, _LATE * ahead, what)
+    return LiveService(desk, loop, ledger, _LATE * ahead, what, messenger)
 
 
 def _lively(settings: LiveSettings, fresh: int) -> GuardSettings:
@@ -153,23 +178,26 @@ def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
             **warden_of(settings),
         }
         clock = _wall
+        kept = KeptBook(book_of(settings), tell)
         watching = Watching.of(settings.watch, guard)
         controller = Controller(
             cluster_of(settings.slurm), ledger, actors, guard, watching.forecasts, clock,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            rules=watching.rules(settings.rules, settings.watch, ledger),
+            site=kept.site, rules=watching.rules(settings.rules, settings.watch, ledger),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock,
             DeskSettings(submits_for=submits_for(settings.slurm)),
         )  # fmt: skip
-        loop = CycleLoop(controller, desk, float(settings.serve.cycle), tell)
+        loop = CycleLoop(controller, desk, float(settings.serve.cycle), tell, kept.keep)
+        messenger = messenger_of(settings.messages, desk, tell)
     except BaseException:
         ledger.close()
         raise
     how = "its commands" if settings.slurm.via == "commands" else settings.slurm.url
     stale = _LATE * settings.serve.cycle
-    return LiveService(desk, loop, ledger, stale, f"Slurm through {how}")
+    what = f"Slurm through {how}"
+    return LiveService(desk, loop, ledger, stale, what, messenger, kept)
 
 
 def _wall() -> int:

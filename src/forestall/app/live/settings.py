@@ -12,11 +12,12 @@ from pydantic import Field
 
 from forestall.app.live.watching import WatchTable, as_text
 from forestall.live.guard.settings import GuardSettings, changed, guard_settings
+from forestall.live.messages.settings import MessageSettings, message_settings
 from forestall.live.rules.settings import RuleSettings
 from forestall.model.errors import ParameterError, TraceError, of_system
 from forestall.model.settings import Declared, Setting
 
-TABLES: Final = ("serve", "guard", "keeper", "warden", "rules", "watch", "slurm")
+TABLES: Final = ("serve", "guard", "keeper", "warden", "rules", "watch", "slurm", "messages")
 Port = Annotated[int, Field(ge=0, le=65535)]
 AtLeastOne = Annotated[int, Field(ge=1)]
 _RULES: Final = ("drain", "reboot", "steer")
@@ -83,6 +84,7 @@ class LiveSettings:
     watch: WatchTable = field(default_factory=WatchTable)
     slurm: SlurmTable = field(default_factory=SlurmTable)
     warden: WardenProcess = field(default_factory=WardenProcess)
+    messages: MessageSettings = field(default_factory=MessageSettings)
     given: frozenset[str] = frozenset()
 
 
@@ -107,6 +109,7 @@ def live_settings(tables: Mapping[str, Any]) -> LiveSettings:
         ),
         changed(SlurmTable(), tables.get("slurm", {}), "slurm"),
         changed(WardenProcess(), _lists(process, "users"), "warden"),
+        message_settings(tables.get("messages", {})),
         frozenset(tables),
     )
 

@@ -24,6 +24,8 @@ from forestall.simulate.slurm.world import SlurmWorld
 
 BEFORE: Final = 12 * 3600
 """s that the world has lived when it is first seen: jobs run then, and others wait."""
+KEPT: Final = 1000
+"""Actions that the world remembers: nobody asks it for older ones."""
 
 
 class SimulatedCluster:
@@ -93,3 +95,5 @@ class SimulatedCluster:
         now = self.clock.now()
         if now > self._world.state.now:
             self._world.advance(now)
+            del self._world.state.deeds[:-KEPT]
+            del self._world.state.acts[:-KEPT]

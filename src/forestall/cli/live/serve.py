@@ -15,6 +15,7 @@ import typer
 from pydantic import Field
 
 from forestall._lazy import lazily
+from forestall.cli.live.files import register
 from forestall.cli.registry import command, group_of, guarded
 from forestall.cli.runs.options import Json
 from forestall.cli.screen import say, say_json, show
@@ -28,6 +29,7 @@ with lazily():
     from forestall.web import site as web_site
     from forestall.web.api import access, application
     from forestall.web.api import tokens as api_tokens
+    from forestall.web.metrics import measured, mount
 
 if TYPE_CHECKING:
     from forestall.app.live.service import LiveService
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
 SIMULATED = "Simulated cluster"
 PLACES = "Where it is reached"
 Settings: TypeAlias = Annotated[
-    Path | None, Setting("File with the tables serve, guard, keeper, warden, slurm", shown="TOML")
+    Path | None,
+    Setting("File with the tables serve, guard, keeper, warden, slurm, messages", shown="TOML"),
 ]
 Ledger: TypeAlias = Annotated[
     str | None,
@@ -101,6 +104,8 @@ def serve(
         return 0
     known = _settings(settings, ledger, tokens)
     if role == "warden":
+        if simulated:
+            raise ParameterError("simulated", True, "nothing with --role warden")
         warden.run_warden(known, _tell)
         return 0
     asked = service.SimulatedOptions(nodes, speed, seed) if simulated else None
@@ -135,10 +140,13 @@ def _run(
     """Serve until the end, and let go of everything."""
     try:
         store = api_tokens.TokenStore(places.tokens_of(settings))
+        desk = measured.MeasuredDesk(running.desk)
+        figures = mount.metrics_mount(desk, running.counter().counts, running.messenger.told)
         site = web_site.site(
-            running.desk,
+            desk,
             access.Access(store, settings.serve.operators),
             application.ApiSettings(running.stale, settings.serve.rate),
+            (figures, *web_site.MOUNTS),
         )
         server = web_server.SiteServer(site, where)
         first = not any(one.role == "operator" for one in store.all())
@@ -260,3 +268,6 @@ def revoke(
 
 def _store(settings: Path | None, ledger: str | None, tokens: Path | None) -> api_tokens.TokenStore:
     return api_tokens.TokenStore(places.tokens_of(_settings(settings, ledger, tokens)))
+
+
+register(app)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from forestall.live.desk.promises import offer_told, promise_told
-from forestall.live.desk.scores import Scores
+from forestall.live.desk.scores import LedgerScores
 from forestall.live.desk.sights import NodeOdds, jobs_told, nodes_told
 from forestall.live.guard.settings import GuardSettings
 from forestall.live.ledger.queries import BookedIntent, BookedPromise, LedgerQueries
@@ -47,6 +48,9 @@ _ID: Final = re.compile(r"[0-9a-f]{1,64}")
 _NO_ONE: Final = "forestall-nobody"
 FIRST: Final = 20.0
 """s for which a question waits for the first look."""
+AT_ONCE: Final = 16
+"""Promises and words on proposals that are dealt with or wait at once: each may take as long as
+Slurm takes to answer, and must not keep all threads from answering others."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,10 @@ class ControllerDesk:
     ) -> None:
         self._controller, self._ledger, self._guard = controller, ledger, guard
         self._clock, self._settings = clock, settings or DeskSettings()
-        self._queries, self._scores = LedgerQueries(ledger.database), Scores(ledger)
+        self._queries, self._scores = LedgerQueries(ledger.database), LedgerScores(ledger)
         self._cycle, self._cycle_s, self._said = 0, 0.0, ""
         self._tried = threading.Event()
+        self._slow = threading.BoundedSemaphore(AT_ONCE)
         self._counted: dict[str, tuple[tuple[int, ...], int]] = {}
 
     def cycled(self, told: CycleTold, seconds: float) -> None:
@@ -201,10 +206,21 @@ class ControllerDesk:
             order.script, order.name, order.partition, order.words, tuple(order.consents),
             order.output,
         )  # fmt: skip
-        row, number = self._controller.accept(offer, viewer.name, job)
+        with self._one_of_few():
+            row, number = self._controller.accept(offer, viewer.name, job)
         self._settings.taken()
         told = self.promise(viewer, row.id)
         return told if told.job else replace(told, job=number)
+
+    @contextmanager
+    def _one_of_few(self) -> Iterator[None]:
+        """Be one of those that may wait for Slurm; InputError where there are too many."""
+        if not self._slow.acquire(blocking=False):
+            raise InputError(f"{AT_ONCE} others wait for Slurm; try again in a moment")
+        try:
+            yield
+        finally:
+            self._slow.release()
 
     def promises(self, viewer: Viewer, *, ended: bool = True, most: int = 500) -> list[PromiseTold]:
         """Return promises, the newest first; those that are over only where `ended`."""
@@ -240,7 +256,8 @@ class ControllerDesk:
             raise InputError(f"proposal {proposal[:80]} is not there")
         words = "".join(one if one.isprintable() else " " for one in why)
         judge = self._controller.executor.approve if approved else self._controller.executor.reject
-        judge(proposal, viewer.name, words)
+        with self._one_of_few():
+            judge(proposal, viewer.name, words)
         found = self._queries.intent(proposal)
         assert found is not None, "it was there"
         return _proposal(found)
@@ -258,7 +275,11 @@ class ControllerDesk:
     def costs(self, viewer: Viewer) -> list[CostTold]:
         """Return what actions cost and saved; operators only."""
         _operators(viewer)
-        return self._scores.costs()
+        view, out = self._controller.view, None
+        if view is not None:
+            nodes = view.seen.nodes.items()
+            out = {name for name, node in nodes if node.ours and not node.in_service}
+        return self._scores.costs(self._clock(), out)
 
 
 def _owner(viewer: Viewer) -> str | None:

@@ -5,43 +5,15 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
 
 from forestall.live.ledger.queries import TENTHS, LedgerQueries, SaidFailure
-from forestall.live.ledger.rows import CycleRow, RunRow, StateRow
+from forestall.live.ledger.rows import CycleRow, RunRow
 from forestall.live.ledger.store import LiveLedger
+from forestall.live.rules.costs import CostBook
 from forestall.model.live.desk import CostTold, DecileTold, PredictorTold
-from forestall.model.live.intents import IntentState
 from forestall.reliability.shares import wilson
-
-COST: Final = "cost of "
-"""What the names of figures begin with that say what an answer is expected to cost, in
-node-seconds."""
-NOTHING: Final = f"{COST}nothing"
-
-
-@dataclass
-class _Account:
-    """What one action of a role cost."""
-
-    proposed: int = 0
-    done: int = 0
-    spent: float = 0.0
-    saved: float = 0.0
-
-    def booked(self, state: str, figures: Any) -> None:
-        """Count an intent that came into a state. Done is what was seen to have taken effect."""
-        if state == IntentState.PROPOSED:
-            self.proposed += 1
-            return
-        costs = {name: float(value) for name, value in figures.items() if name.startswith(COST)}
-        nothing = costs.pop(NOTHING, None)
-        chosen = min(costs.values(), default=0.0)
-        self.done += 1
-        self.spent += chosen
-        self.saved += 0.0 if nothing is None else nothing - chosen
 
 
 @dataclass
@@ -62,14 +34,13 @@ class _Failures:
         return k < len(moments) and moments[k] < one.end
 
 
-class Scores:
+class LedgerScores:
     """Figures over the whole ledger. Any thread may ask; all raise LedgerError."""
 
     def __init__(self, ledger: LiveLedger) -> None:
         self._ledger, self._queries = ledger, LedgerQueries(ledger.database)
         self._lock = threading.Lock()
-        self._accounts: dict[tuple[str, str], _Account] = {}
-        self._states = self._cycles = 0
+        self._costs, self._cycles = CostBook(ledger), 0
         self._names: dict[int, list[str]] = {}
         self._failures = _Failures()
 
@@ -84,21 +55,11 @@ class Scores:
                 said[one.tenth] = said.get(one.tenth, 0.0) + one.said
         return [_decile(tenth, counts[tenth], said.get(tenth, 0.0)) for tenth in sorted(counts)]
 
-    def costs(self) -> list[CostTold]:
-        """Return what actions cost and saved against doing nothing, as it was expected when they
-        were decided on."""
+    def costs(self, now: int, out: Collection[str] | None) -> list[CostTold]:
+        """Return what actions cost and saved by `now` (`forestall.live.rules.costs`); `out`: nodes
+        that we took out of service and that are out still, None where nobody has looked."""
         with self._lock:
-            upto = self._ledger.count(StateRow)
-            wanted = (IntentState.PROPOSED, IntentState.CARRIED_OUT)
-            for _, state, row in self._queries.moved(self._states, *wanted, upto=upto):
-                self._accounts.setdefault((row.role, row.action), _Account()).booked(
-                    state, row.figures
-                )
-            self._states = upto
-            return [
-                CostTold(role, action, one.proposed, one.done, one.spent, one.saved)
-                for (role, action), one in sorted(self._accounts.items())
-            ]
+            return self._costs.told(now, out)
 
     def predictors(self, now: int) -> list[PredictorTold]:
         """Return the predictors' records by `now`."""

@@ -209,15 +209,15 @@ def changed(usual: S, given: Mapping[str, Any], table: str) -> S:
     return made
 
 
-def _read(parameter: Parameter, given: Any, kind: type, name: str) -> Any:
+def _read(parameter: Parameter, given: Any, kind: type[Any], name: str) -> Any:
     """Return a value of a file as its setting takes it. Raises ParameterError that names it."""
     try:
-        value = parameter.read(given)
+        value: Any = parameter.read(given)
     except ParameterError as error:
         raise ParameterError(name, error.value, error.allowed) from None
     if kind is float and type(value) is int:
         value = float(value)
-    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+    if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
         words = {int: "a whole number", float: "a number", str: "text"}
         raise ParameterError(name, value, words.get(kind, "true or false"))
     return value

@@ -223,39 +223,15 @@ class LedgerQueries:
                 return
             after = rows[-1]["seq"]
 
-    def moved(
-        self, after: int, *states: IntentState, upto: int
-    ) -> Iterator[tuple[int, str, IntentRow]]:
-        """Yield (number of the row, state, intent) of those that came into one of these states in
-        the rows (after, upto] of the states."""
-        table, intents = TABLES[StateRow], TABLES[IntentRow]
-        wanted = table.c.state.in_([str(one) for one in states]) & (table.c.seq <= upto)
-        columns = [one.label(f"i_{one.name}") for one in intents.c]
-        while True:
-            query = (
-                sa.select(table.c.seq, table.c.state, *columns)
-                .join(intents, intents.c.id == table.c.intent)
-                .where(table.c.seq > after, wanted)
-                .order_by(table.c.seq)
-                .limit(_CHUNK)
-            )
-            with self._database.reading() as connection:
-                rows = connection.execute(query).mappings().all()
-            for one in rows:
-                told = {name.removeprefix("i_"): value for name, value in one.items()
-                        if name.startswith("i_")}  # fmt: skip
-                yield one["seq"], str(one["state"]), row_of(IntentRow, told)
-            if len(rows) < _CHUNK:
-                return
-            after = rows[-1]["seq"]
-
     def last_moment(self) -> int:
-        """Return when the last look was, s since 1970; 0 where there was none."""
-        table = TABLES[CycleRow]
-        runs = TABLES[RunRow]
+        """Return when something was written last, s since 1970; 0 where nothing was."""
+        found = [0]
         with self._database.reading() as connection:
-            moments = [connection.scalar(sa.select(sa.func.max(one.c.at))) for one in (table, runs)]
-        return max(int(one or 0) for one in moments)
+            for kind in (RunRow, CycleRow, OfferRow, PromiseRow, StateRow):
+                table = TABLES[kind]
+                last = sa.select(table.c.at).order_by(table.c.seq.desc()).limit(1)
+                found.append(int(connection.scalar(last) or 0))
+        return max(found)
 
 
 def _by_key(

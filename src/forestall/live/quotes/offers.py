@@ -74,6 +74,7 @@ class OfferSources:
     holds : whether reservations hold the engine's starts; where they do not, its offers say so
     corrected : the engine's probability, corrected by what became of promises; by default it stands
     life : s for which an offer may be taken: deadlines leave that time
+    pool : the engine's number of the nodes that the job may have; 0: any
     """
 
     engine: Engine | None = None
@@ -82,6 +83,7 @@ class OfferSources:
     holds: bool = True
     corrected: Callable[[float], float] | None = None
     life: int = 0
+    pool: int = 0
 
     def __post_init__(self) -> None:
         """Raise ParameterError where there is nobody to ask."""
@@ -93,7 +95,9 @@ class OfferSources:
         if self.engine is None or job.nodes > len(self.engine.state.machine.nodes):
             return []
         interval = job.time if job.interval is None else job.interval
-        quotes = self.engine.offers(job.nodes, job.time, interval, now, by=by, most=EVERY)
+        quotes = self.engine.offers(
+            job.nodes, job.time, interval, now, by=by, most=EVERY, pool=self.pool
+        )
         found = [self._planned(one, now) for one in quotes]
         return [one for one in found if by is None or one.deadline <= by]
 

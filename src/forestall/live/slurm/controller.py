@@ -19,10 +19,10 @@ from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.keeping import Keeping
-from forestall.live.slurm.mind import Mind
+from forestall.live.slurm.mind import Mind, PromisedJob
 from forestall.live.slurm.outcomes import Followed, judged
 from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeForecasts, NodeRules
-from forestall.live.slurm.quoting import Quoted, Quoting
+from forestall.live.slurm.quoting import Quoted, Quoting, wanted_job
 from forestall.live.slurm.sight import carriers, sight_of
 from forestall.live.slurm.site_book import SiteBook
 from forestall.live.slurm.view import ControllerView, view_of
@@ -52,12 +52,14 @@ class ControllerSettings:
     offer_life : s for which an offer holds; a deadline leaves that time for taking it
     at_once : s; a start that is nearer needs no reservation
     learned : ended jobs from which on the book of the site is asked
+    forget : jobs that have ended which the engine remembers at most, or twice as many as there are
     """
 
     wanted: float = 0.5
     offer_life: int = 300
     at_once: int = 120
     learned: int = 30
+    forget: int = 10_000
 
 
 @dataclass(frozen=True)
@@ -223,7 +225,7 @@ class Controller:
     ) -> tuple[list[OutcomeRow], list[Intent]]:
         """Take in a look and book it; return what became of promises, and what should be done."""
         seen, books = known.seen, self._opened()
-        mind = self._minding(seen, books, now)
+        mind = self._minding(known, promises, books, now)
         taken = mind.tell(seen, now, ours, foreseen, seen.began)
         outcomes = _judge(promises, known, books, now)
         for one in outcomes:
@@ -241,13 +243,26 @@ class Controller:
         self.view = view_of(seen, known.sight, mind, known.carried)
         return outcomes, [intent for intent, _ in wanted]
 
-    def _minding(self, seen: ClusterSnapshot, books: LedgerBooks, now: int) -> Mind:
-        """Return the engine, a new one where there is none or the cluster has grown."""
-        if self._mind is None or not self._mind.knows(seen):
-            mind = Mind(seen, now, self.settings.wanted)
-            books.begin(mind, asdict(self.settings), now)
-            self._mind = mind
-        return self._mind
+    def _minding(
+        self, known: _Known, promises: Mapping[str, PromiseRow], books: LedgerBooks, now: int
+    ) -> Mind:
+        """Return the engine: a new one where there is none or the nodes are others, which takes
+        over what was promised; without the jobs that have ended, where they are many."""
+        mind = self._mind
+        if mind is None or not mind.knows(known.seen):
+            mind = Mind(known.seen, now, self.settings.wanted, [
+                PromisedJob(job, books.start_of(promises[name]), promises[name].deadline,
+                            promises[name].probability)
+                for name, job in known.carried.items() if name in promises
+            ])  # fmt: skip
+        elif mind.ended <= max(self.settings.forget, 2 * len(mind.beliefs.jobs)):
+            return mind
+        else:
+            mind.forget_ended()
+        self._mind = None  # where this cannot be booked
+        books.begin(mind, asdict(self.settings), now)
+        self._mind = mind
+        return mind
 
     # ------------------------------------------------------------------- quotes and promises
 
@@ -293,16 +308,16 @@ class Controller:
                 raise InputError(f"promise {name} is over")
             number = self._submit(promise, offer, job, first)
             with self._lock:
-                self._note(offer, job, number, self._clock())
+                self._note(wanted_job(offer, job.partition, job.name), number, self._clock())
         return promise, number
 
-    def _note(self, offer: OfferRow, job: JobScript, number: int, now: int) -> None:
+    def _note(self, job: WantedJob, number: int, now: int) -> None:
         """Tell the engine of a job that was submitted, so that nobody else is promised its nodes
         before it is seen."""
         mind = self._mind
         if mind is None:
             return
-        taken = mind.submitted(number, offer.asked_by, job.name, offer.size, offer.length, now)
+        taken = mind.submitted(number, job, now)
         if taken is None:
             return
         try:
@@ -327,7 +342,8 @@ class Controller:
             raise InputError(f"offer {offer.id} expired {now - offer.expires} s ago; ask again")
         with self._lock:
             mind, known = self._fresh(now)
-            if not self._quoting(mind, self._opened()).holds_still(offer, now):
+            wanted = wanted_job(offer, job.partition)
+            if not self._quoting(mind, self._opened()).holds_still(offer, wanted, now):
                 raise InputError(f"offer {offer.id} does not hold any more; ask again")
         held = int(self._guard.keeper.switch != "off")
         promise = PromiseRow(
@@ -351,7 +367,8 @@ class Controller:
         }  # fmt: skip
         intent = keeping.intend(
             Action.RESERVE, reservation_name(promise.id), f"holds a promise from {offer.start} on",
-            numbers, size=offer.size, partition=job.partition, promise=promise.id,
+            numbers, size=offer.size, partition=wanted_job(offer, job.partition).partition,
+            promise=promise.id,
         )  # fmt: skip
         self.executor.propose([intent])
         self.executor.step(known.sight)
@@ -360,9 +377,11 @@ class Controller:
         """Submit the job of a promise, unless it is there already; return its number. A promise
         whose first try is refused is void; later, one of the tries before may still arrive."""
         name = reservation_name(promise.id)
+        wanted = wanted_job(offer, job.partition)
         order = Submit(
             promise.id, job.script, offer.size, offer.length, job.name, promise.at, job.words,
-            job.partition, reservation=name if self._is_held(name) else "",
+            wanted.partition, features=wanted.features,
+            reservation=name if self._is_held(name) else "",
             excluded=self._excluded(offer, job), output=job.output, user=promise.owner,
         )  # fmt: skip
         try:

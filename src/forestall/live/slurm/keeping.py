@@ -132,7 +132,7 @@ class Keeping:
             kept *= 1.0 - one.probability
         avoid = self._avoid(job, risky)
         length = max(plan.end - saved, 1)
-        places = self.mind.offers(job.node_count, length, self.now) if avoid else []
+        places = self.mind.places_for(job, length, self.now) if avoid else []
         delay = places[0].start - self.now if places else -1
         first = min(one.at for one in risky.values())
         case = AtRisk(

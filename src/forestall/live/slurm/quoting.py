@@ -60,23 +60,29 @@ class Quoting:
     learned: int
     life: int
 
-    def sources(self) -> OfferSources:
-        """Return who is asked."""
+    def sources(self, job: WantedJob) -> OfferSources:
+        """Return who is asked. Our reservations have no features: they hold no start of a job that
+        asks for some."""
+        holds = self.holds and not job.features
+        pool = self.mind.pool_of(job.partition, job.features)
         book = self.site.book if self.site.ended >= self.learned else None
-        engine = self.mind.engine if self.holds or book is None else None
-        corrected = self.record.corrected if self.holds else None
-        return OfferSources(engine, book, self.record.of, self.holds, corrected, self.life)
+        engine = self.mind.engine if holds or book is None else None
+        corrected = self.record.corrected if holds else None
+        return OfferSources(engine, book, self.record.of, holds, corrected, self.life, pool)
 
     def quoted(self, job: WantedJob, now: int, by: int | None, least: float, count: int) -> Quoted:
         """Return the answer to a question; `count` is how many offers were booked before."""
-        moment, sources = self.mind.moment(now), self.sources()
+        words = self._too_large(job)
+        if words:
+            return Quoted(now, (), None, words)
+        moment, sources = self.mind.moment(now), self.sources(job)
         best: Offer | None = None
         if by is None:
             found = offers(job, moment, sources)
         else:
             said = answer(job, moment, sources, by=by, least=least)
             best, found = said.by, said.offers
-        question = _question(job, by, least)
+        question = {**_question(job, by, least), "pool": sources.pool}
         rows = [
             self._row(one, job, question, now, count + k)
             for k, one in enumerate([*found, *([] if best is None else [best])])
@@ -98,19 +104,28 @@ class Quoting:
             reasons=list(one.reasons), record=record, held=int(one.held),
         )  # fmt: skip
 
+    def _too_large(self, job: WantedJob) -> str:
+        """Return why no job can have what is asked for, "" where one can."""
+        pool = self.mind.pool_of(job.partition, job.features)
+        nodes = self.mind.engine.size_of(pool)
+        if job.nodes <= nodes:
+            return ""
+        where = f" in {job.partition}" if job.partition else " here"
+        where += f" with {job.features}" if job.features else ""
+        return f"no job can have {job.nodes:,} nodes{where}: there are {nodes:,}"
+
     def _none(self, job: WantedJob, by: int | None) -> str:
-        nodes = len(self.mind.number)
-        if job.nodes > nodes:
-            return f"no job can have {job.nodes:,} nodes here: there are {nodes:,}"
         if by is not None:
             return "nothing ends by then, and no later deadline is as probable as was asked for"
         return f"no start is known: fewer than {job.nodes:,} nodes are up or known to return"
 
-    def holds_still(self, offer: OfferRow, now: int) -> bool:
-        """Whether an offer would be made again now, with its probability at least. Of the engine's
-        that is the one before correction: what became of others meanwhile takes nothing back."""
-        moment, sources = self.mind.moment(now), self.sources()
-        job = wanted_job(offer)
+    def holds_still(self, offer: OfferRow, job: WantedJob, now: int) -> bool:
+        """Whether an offer would be made again now for this job, with its probability at least. Of
+        the engine's that is the one before correction: what became of others meanwhile takes
+        nothing back."""
+        if self._too_large(job):
+            return False
+        moment, sources = self.mind.moment(now), self.sources(job)
         if offer.held or sources.book is None:
             planned = replace(sources, corrected=None, life=0).held(job, moment, offer.deadline)
             return any(one.probability >= offer.before - _NEAR for one in planned)
@@ -134,9 +149,11 @@ def _question(job: WantedJob, by: int | None, least: float) -> dict[str, Any]:
     return told if by is None else {**told, "least": least}
 
 
-def wanted_job(offer: OfferRow) -> WantedJob:
-    """Return the job that an offer was asked for."""
+def wanted_job(offer: OfferRow, partition: str = "", name: str = "") -> WantedJob:
+    """Return the job that an offer was asked for, with what was named since."""
     told = {name: offer.question.get(name, "") for name in ("name", "partition", "features")}
+    told |= {"partition": partition} if partition else {}
+    told |= {"name": name} if name else {}
     return WantedJob(
         offer.size, offer.length, offer.question.get("interval"), offer.asked_by, **told
     )

@@ -68,12 +68,14 @@ class Away(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A job that the engine is to be made known with, in this order, before its events."""
+    """A job that the engine is to be made known with, in this order, before its events; `pool` is
+    the engine's number of the nodes that it may have."""
 
     job: int
     size: int
     estimate: int
     submit: int
+    pool: int = 0
 
 
 @dataclass(frozen=True)

@@ -233,8 +233,9 @@ def _tell(book: CompletionBook, step: _Step) -> None:
     """Tell a book one step; of a job that it does not know nothing but its submission."""
     if step.told is not None:
         job = step.told
+        size = max(job.node_count, len(job.nodes), 1)
         book.submit(
-            step.job, step.time, nodes=max(job.node_count, len(job.nodes), 1), limit=job.limit,
+            step.job, step.time, nodes=size, limit=job.limit or None,
             user=job.user, name=job.name, partition=job.partition,
         )  # fmt: skip
     elif step.event is not None and step.job in book:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from forestall.live.guard.sight import ClusterSight
 from forestall.live.slurm.mind import Mind, PlannedRun
 from forestall.live.slurm.outlook import NodeForecast
-from forestall.live.slurm.reconcile import holds_nodes, length_of
+from forestall.live.slurm.plans import Plans
 from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
 
 
@@ -40,18 +40,4 @@ def view_of(
     seen: ClusterSnapshot, sight: ClusterSight, mind: Mind, carried: Mapping[str, ClusterJob]
 ) -> ControllerView:
     """Return what is known after a cycle."""
-    plans = {}
-    for key, job in seen.jobs.items():
-        plan = _plan(job, mind)
-        if plan is not None:
-            plans[key] = plan
-    return ControllerView(seen, sight, dict(mind.outlook), plans, dict(carried))
-
-
-def _plan(job: ClusterJob, mind: Mind) -> PlannedRun | None:
-    """Return where a job runs, by what is seen, or where the engine means it to."""
-    if holds_nodes(job):
-        if job.start is None:
-            return None
-        return PlannedRun(job.start, job.end or job.start + length_of(job), job.nodes)
-    return mind.plan_of(job.id) if job.waits else None
+    return ControllerView(seen, sight, dict(mind.outlook), Plans(seen.jobs, mind), dict(carried))

@@ -160,6 +160,7 @@ class SlurmWorld:
         if job is not None and job.submit == key[1] and job.state not in ("PENDING", "RUNNING"):
             self.state.put(self.state.jobs, job.id, None)
             self.state.work.pop(job.id, None)
+            self.state.starts.pop(job.id, None)
 
     def _unused(self, name: str) -> None:
         if name in self.state.reservations and not in_use(self.state, name):

@@ -98,6 +98,7 @@ def application(desk: Desk, settings: ApiSettings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(AnyHTTPException, _http)
     app.add_exception_handler(ForestallError, _refused)
+    app.add_exception_handler(Exception, _defect)
 
     @app.get(
         "/healthz", tags=["service"], summary="Whether the controller is well",
@@ -151,6 +152,12 @@ def error_answer(error: ForestallError) -> JSONResponse:
 async def _refused(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ForestallError)
     return error_answer(error)
+
+
+async def _defect(_: Request, error: Exception) -> JSONResponse:
+    """Say that it is our fault, and no more; the server's log has the whole of it."""
+    told = "a defect of the server; its log says more"
+    return JSONResponse({"detail": told}, 500)
 
 
 async def _http(_: Request, error: Exception) -> JSONResponse:

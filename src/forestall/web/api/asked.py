@@ -28,13 +28,13 @@ Partition = Annotated[
 ]
 
 
-class Asked(BaseModel):
+class StrictQuestion(BaseModel):
     """A question: whole numbers are whole, text is text, and nothing else is in it."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class QuoteAsked(Asked):
+class QuoteAsked(StrictQuestion):
     """A job that somebody thinks of."""
 
     nodes: Annotated[int, Field(ge=1, le=10_000_000, description="Nodes")]
@@ -57,7 +57,7 @@ class QuoteAsked(Asked):
         )
 
 
-class JobAsked(Asked):
+class JobAsked(StrictQuestion):
     """The job that an offer is taken for."""
 
     script: Annotated[
@@ -85,14 +85,14 @@ class JobAsked(Asked):
         )
 
 
-class PromiseAsked(Asked):
+class PromiseAsked(StrictQuestion):
     """An offer that is taken, and its job."""
 
     offer: Annotated[Id, Field(description="Id of the offer")]
     job: JobAsked
 
 
-class WordAsked(Asked):
+class WordAsked(StrictQuestion):
     """A person's word on a proposal."""
 
     approved: Annotated[bool, Field(description="true: carry it out; false: do not")]
