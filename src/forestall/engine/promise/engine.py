@@ -53,19 +53,9 @@ with lazily():
     )
 
 _CLASSES: Final = (
-    State,
-    Rules,
-    Machine,
-    Timeline,
-    JobQueue,
-    Scratch,
-    Answers,
-    Foreseen,
-    Hazard,
-    HazardTable,
-    Planned,
-    AskedPredictor,
-)
+    State, Rules, Machine, Timeline, JobQueue, Scratch, Answers,
+    Foreseen, Hazard, HazardTable, Planned, AskedPredictor,
+)  # fmt: skip
 _PLACES: Final = EventKind.STARTED.rank
 """Events of later ranks place jobs: what should have ended or returned by now is settled before."""
 _STARTS: Final = (EventKind.START_DUE, EventKind.PASS)
