@@ -163,8 +163,7 @@ class Engine(EngineSteps):
         self.held = {place[job] for job in self.held}
         self._course = self._new_course()
         self._stories.renumber("job", place)
-        if self._watch is not None:
-            self._watch = Watch((JOBS, NODES), self._states)
+        self._watch = self._watch and Watch((JOBS, NODES), self._states)
         return left
 
     # ------------------------------------------------------------------------------- events
@@ -282,7 +281,7 @@ class Engine(EngineSteps):
         without the commitment: nothing that a later decision depends on changes. Raises
         ParameterError where fewer nodes are up or known to return."""
         engine = self._asked_at(size, estimate, interval, now, pool)
-        before = None if self._watch is None else _lasting(self.state)
+        before = None if self._watch is None else kept.lasting(self.state)
         length = int(promise_entry_kernels.length_for(engine.state, estimate, interval))
         reason = engine.asking(promise_entry_kernels.quote, now, size, length, pool, now=now)
         self._check_same(before)
@@ -318,7 +317,7 @@ class Engine(EngineSteps):
         engine = self._asked_at(size, estimate, interval, now, pool, least=0)
         if size > engine.usable(pool):
             return []
-        before = None if self._watch is None else _lasting(self.state)
+        before = None if self._watch is None else kept.lasting(self.state)
         length = int(promise_entry_kernels.length_for(engine.state, estimate, interval))
         last = int(FAR) if by is None else by - length
         front = engine._front(now, size, length, last, pool)
@@ -383,7 +382,8 @@ class Engine(EngineSteps):
 
     def _check_same(self, before: dict[str, bytes] | None) -> None:
         if before is not None:
-            changed = [name for name, held in _lasting(self.state).items() if held != before[name]]
+            after = kept.lasting(self.state)
+            changed = [name for name, held in after.items() if held != before[name]]
             assert not changed, f"a quote changed {', '.join(changed)}"
 
     # --------------------------------------------------------------------------------- time
@@ -478,13 +478,3 @@ def _policy_of(rules: Rules, asked: AskedPolicy | None) -> Any:
         allowed = "none beside a compiled policy" if asked else "given where rules say so"
         raise ParameterError("a policy in Python", asked, allowed)
     return entry
-
-
-def _lasting(state: State) -> dict[str, bytes]:
-    """Return what a state holds between events, as bytes: no room to work in, and no prediction,
-    whose present moment goes on."""
-    return {
-        name: np.asarray(held).tobytes()
-        for name, held in kept.parts(state).items()
-        if not name.startswith(("scratch.", "prediction."))
-    }
