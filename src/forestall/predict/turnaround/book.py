@@ -16,7 +16,6 @@ from forestall.model.errors import ParameterError
 from forestall.model.quotes import DecileRecord
 from forestall.predict.kept import under
 from forestall.predict.learner import State
-from forestall.predict.turnaround.books.kept import kept_book, restored_book
 from forestall.predict.turnaround.book_state import (
     BY_DEADLINE,
     BY_LEVEL,
@@ -37,6 +36,7 @@ from forestall.predict.turnaround.book_state import (
     new_book,
 )
 from forestall.predict.turnaround.books.aside import unchanged
+from forestall.predict.turnaround.books.kept import kept_book, restored_book
 from forestall.predict.turnaround.books.names import Alike, Names
 from forestall.predict.turnaround.books.room import untold, with_room
 from forestall.predict.turnaround.kept import inside, spelled_out
