@@ -7,7 +7,7 @@ from typing import Final
 
 from forestall.live.ledger.store import LiveLedger, SettledPromise
 from forestall.model.quotes import DecileRecord
-from forestall.predict.turnaround.correction import Correction
+from forestall.predict.turnaround.books.correction import Correction
 
 TENTHS: Final = 10
 

@@ -15,7 +15,7 @@ from forestall._lazy import lazily
 from forestall.predict.turnaround.book_state import CORRECTED, new_book
 
 with lazily():
-    from forestall.predict.turnaround import correction_kernels as kernels
+    from forestall.predict.turnaround.books import correction_kernels as kernels
 
 
 class Correction:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.predict.turnaround.correction import Correction
+from forestall.predict.turnaround.books.correction import Correction
 
 CHANCES = st.floats(0.0, 1.0)
 
