@@ -378,7 +378,7 @@ class Engine(EngineSteps):
             **figures,
         )
         probability = float(offer["probability"])
-        return Quote(decision.start, decision.end, probability, nodes, (decision.why,))
+        return Quote(decision.start, decision.end, probability, nodes, (decision.why,), decision)
 
     def _check_same(self, before: dict[str, bytes] | None) -> None:
         if before is not None:

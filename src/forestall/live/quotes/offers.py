@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from forestall.model.decisions import Wording
 from forestall.model.errors import ParameterError
 from forestall.model.quotes import DecileRecord, Offer, Quote
 from forestall.model.units import format_duration
@@ -77,6 +78,7 @@ class OfferSources:
     corrected : the engine's probability, corrected by what became of promises; by default it stands
     life : s for which an offer may be taken: deadlines leave that time
     pool : the engine's number of the nodes that the job may have; 0: any
+    wording : how the engine's reasons tell times and nodes
     """
 
     engine: Engine | None = None
@@ -87,6 +89,7 @@ class OfferSources:
     corrected: Callable[[float], float] | None = None
     life: int = 0
     pool: int = 0
+    wording: Wording = field(default_factory=Wording)
 
     def __post_init__(self) -> None:
         """Raise ParameterError where there is nobody to ask."""
@@ -126,7 +129,9 @@ class OfferSources:
         if self.survival is not None:
             before *= self.survival(nodes, quote.deadline - quote.start)
         chance = before if self.corrected is None else self.corrected(before)
-        reasons = (HELD if self.holds else UNLEARNED, *quote.reasons)
+        decision = quote.decision
+        why = quote.reasons if decision is None else (decision.said(self.wording),)
+        reasons = (HELD if self.holds else UNLEARNED, *why)
         if before - chance >= TOLD:
             less = 100 * (before - chance)
             reasons += (f"{less:.1f} points less than failures alone say, by the record",)

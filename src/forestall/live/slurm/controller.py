@@ -33,6 +33,7 @@ from forestall.model.cluster.marks import RESERVATION, reservation_name
 from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
 from forestall.model.errors import InputError
 from forestall.model.live.intents import Action, Intent, IntentState, Role
+from forestall.model.units import told_moment
 
 CONSENTS: Final = ("exclude", "requeue", "signal", "start")
 """All that may be done with the job of a promise, where its owner agrees."""
@@ -371,8 +372,9 @@ class Controller:
         numbers = {
             "start": float(offer.start + GRACE), "time": float(offer.deadline - offer.start)
         }  # fmt: skip
+        why = f"holds a promise from {told_moment(offer.start)} on"
         intent = keeping.intend(
-            Action.RESERVE, reservation_name(promise.id), f"holds a promise from {offer.start} on",
+            Action.RESERVE, reservation_name(promise.id), why,
             numbers, size=offer.size, partition=wanted_job(offer, job.partition).partition,
             promise=promise.id,
         )  # fmt: skip

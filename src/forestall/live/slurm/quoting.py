@@ -11,8 +11,10 @@ from forestall.live.slurm.background import BackgroundRate
 from forestall.live.slurm.mind import Mind
 from forestall.live.slurm.record import PromiseRecord
 from forestall.live.slurm.site_book import SiteBook
+from forestall.model.decisions import Wording
 from forestall.model.live.canonical import digest
 from forestall.model.quotes import Offer
+from forestall.model.units import format_duration, told_moment
 
 _NEAR = 1e-9
 """A probability that is lower by less is the same one."""
@@ -73,7 +75,7 @@ class Quoting:
         corrected = self.record.corrected if holds else None
         return OfferSources(
             engine, book, self.record.of, holds, self.background.survival, corrected, self.life,
-            pool,
+            pool, Wording(told_moment, format_duration, self.mind.beliefs.names.__getitem__),
         )  # fmt: skip
 
     def quoted(self, job: WantedJob, now: int, by: int | None, least: float, count: int) -> Quoted:
