@@ -68,12 +68,9 @@ def test_only_so_many_wait_for_slurm(ledger: LiveLedger) -> None:
 @pytest.mark.parametrize(
     ("offer", "order"),
     [
-        ("../x", ORDER), ("", ORDER), ("ab", JobOrder("no shebang")),
-        ("ab", JobOrder("#!/bin/sh\0")), ("ab", JobOrder("#!/bin/sh", name="a\0")),
-        ("ab", JobOrder("#!/bin/sh", partition="a b")),
-        ("ab", JobOrder("#!/bin/sh", consents=("drain",))),
+        ("../x", ORDER), ("", ORDER), ("ab", JobOrder("#!/bin/sh", consents=("drain",))),
     ],
-    ids=range(7),
+    ids=range(3),
 )  # fmt: skip
 def test_what_cannot_be_submitted_is_not_promised(
     ledger: LiveLedger, offer: str, order: JobOrder

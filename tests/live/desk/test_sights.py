@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from forestall.live.desk.promises import likelihood
-from forestall.live.desk.sights import NodeOdds, jobs_told, nodes_told
+from forestall.live.desk.sights import USUAL, jobs_told, nodes_told
 from forestall.live.slurm.mind import PlannedRun
 from forestall.live.slurm.outlook import NodeForecast
 from forestall.live.slurm.sight import sight_of
@@ -31,7 +31,7 @@ def node(name: str, state: str = "IDLE", reason: str = "") -> ClusterNode:
     return ClusterNode(name, state, (), reason, "", None, 1, 1, 8, 1, ("main",), (), "")
 
 
-def view(**outlook: NodeForecast) -> ControllerView:
+def view(lasting: float = 1.0, **outlook: NodeForecast) -> ControllerView:
     seen = ClusterSnapshot(
         {1: job(1, "alice"), 2: job(2, "bob"), 3: job(3, "bob", "PENDING", ()),
          4: job(4, "alice", "COMPLETED")},
@@ -39,7 +39,7 @@ def view(**outlook: NodeForecast) -> ControllerView:
         {}, (), NOW, NOW,
     )  # fmt: skip
     plans = {1: PlannedRun(9000, 12_000, ("n1",)), 3: PlannedRun(13_000, 16_000, ("n1", "n2"))}
-    return ControllerView(seen, sight_of(seen, {}), outlook, plans, {"p1": seen.jobs[1]})
+    return ControllerView(seen, sight_of(seen, {}), outlook, plans, {"p1": seen.jobs[1]}, lasting)
 
 
 def test_a_user_sees_what_is_theirs() -> None:
@@ -53,24 +53,24 @@ def test_a_user_sees_what_is_theirs() -> None:
 def test_an_operator_sees_all() -> None:
     told = jobs_told(view(), OLGA)
     assert [one.user for one in told] == ["alice", "bob", "bob"]
-    one, two = nodes_told(view(), NOW, OLGA, NodeOdds())
-    assert (one.jobs, one.free_at, one.reliability, one.by) == ((1, 2), 12_000, None, "")
+    one, two = nodes_told(view(0.8), NOW, OLGA)
+    assert (one.jobs, one.free_at, one.reliability, one.by) == ((1, 2), 12_000, 0.8, USUAL)
     assert (two.reason, two.in_service) == ("bad fan, call bob", False)
 
 
 def test_nodes_tell_users_no_reasons_and_no_others_jobs() -> None:
-    one, two = nodes_told(view(), NOW, ALICE, NodeOdds("fit", 0.9))
-    assert (one.jobs, one.free_at, one.reliability, one.by) == ((1,), 12_000, 0.9, "fit")
+    one, two = nodes_told(view(0.9), NOW, ALICE)
+    assert (one.jobs, one.free_at, one.reliability, one.by) == ((1,), 12_000, 0.9, USUAL)
     assert two.reason == ""
 
 
 def test_reliability_is_that_of_a_day() -> None:
     soon = NodeForecast(NOW + 3600, NOW + 7200, 0.4, "hazard")
     late = NodeForecast(NOW + 90_000, NOW + 99_000, 0.9, "hazard")
-    one, two = nodes_told(view(n1=soon, n2=late), NOW, ALICE, NodeOdds())
-    assert (one.reliability, one.by) == (pytest.approx(0.6), "hazard")
-    assert two.reliability is None
-    [one, _] = nodes_told(view(n1=soon), NOW, ALICE, NodeOdds("fit", 0.5))
+    one, two = nodes_told(view(0.99, n1=soon, n2=late), NOW, ALICE)
+    assert (one.reliability, one.by) == (pytest.approx(0.99 * 0.6), "hazard")
+    assert (two.reliability, two.by) == (0.99, USUAL)
+    [one, _] = nodes_told(view(0.5, n1=soon), NOW, ALICE)
     assert (one.reliability, one.by) == (pytest.approx(0.3), "hazard")
 
 
@@ -91,3 +91,9 @@ def test_how_likely_a_promise_is_kept(
     assert told == (None if expected is None else pytest.approx(expected))
     assert end == 16_000
     assert likelihood(view(), 99, deadline) == (None, None)
+
+
+def test_nothing_is_certain_to_be_kept() -> None:
+    """Two nodes for 3,000 s, of which each lasts a day with probability 0.9."""
+    told, _ = likelihood(view(0.9), 3, 16_000)
+    assert told == pytest.approx(0.9 ** (2 * 3000 / 86_400))

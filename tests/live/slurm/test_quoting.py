@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from forestall.live.ledger.rows import OfferRow
+from forestall.live.ledger.rows import OfferRow, PromiseRow
 from forestall.live.quotes.offers import UNLEARNED, WantedJob
 from forestall.live.slurm.controller import JobScript
 from forestall.live.slurm.quoting import wanted_job
@@ -93,3 +93,27 @@ def test_too_large_a_job_is_told_why_it_has_no_offer() -> None:
     told = begun(KEEPER).controller.quote(replace(JOB, nodes=99))
     assert told.rows == ()
     assert told.said == "no job can have 99 nodes here: there are 12"
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        JobScript("no shebang"), JobScript("#!/bin/sh\0"), JobScript("#!/bin/sh", name="a\0"),
+        JobScript("#!/bin/sh", partition="a b"),
+    ],
+    ids=range(4),
+)  # fmt: skip
+def test_what_cannot_be_submitted_is_promised_to_nobody(job: JobScript) -> None:
+    one = begun(KEEPER)
+    [offer, *_] = one.controller.quote(JOB).offers
+    with pytest.raises(ParameterError):
+        one.controller.accept(offer.id, JOB.user, job)
+    assert one.ledger.one(PromiseRow, offer.id) is None
+
+
+def test_no_offer_is_certain() -> None:
+    one = begun(KEEPER)
+    told = one.controller.quote(JOB).offers
+    assert told
+    assert all(0 < offer.probability < 1 for offer in told)
+    assert max(offer.probability for offer in told) > 0.99

@@ -26,7 +26,6 @@ from forestall.live.slurm.controller import (
 )
 from forestall.live.slurm.reconcile import holds_nodes
 from forestall.live.slurm.view import ControllerView
-from forestall.model.cluster.actions import Submit
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.live.desk import (
     ClusterTold,
@@ -196,10 +195,6 @@ class ControllerDesk:
                 f"jobs are submitted here as the service's own user; {viewer.name} cannot have one "
                 "submitted (serve as root with submit_as_owner = true)"
             )
-        Submit(  # what cannot be submitted is refused here, before anything is promised
-            offer, order.script, 1, 1, order.name, 0, order.words, order.partition,
-            output=order.output, user=viewer.name,
-        )  # fmt: skip
         job = JobScript(
             order.script, order.name, order.partition, order.words, tuple(order.consents),
             order.output,

@@ -39,10 +39,13 @@ def promise_told(
     likely = end = None
     if outcome is None and view is not None and job is not None:
         likely, end = likelihood(view, job.id, row.deadline)
+    number = None if job is None else job.id
+    if outcome is not None:
+        number = outcome.job or None
     ended = None if outcome is None or outcome.ended < 0 else outcome.ended
     return PromiseTold(
         row.id, row.owner, row.at, row.deadline, row.probability, bool(row.held),
-        None if job is None else job.id, offer.size, offer.length, offer.start,
+        number, offer.size, offer.length, offer.start,
         "open" if outcome is None else outcome.outcome, "" if outcome is None else outcome.cause,
         ended, likely, end, tuple(act_told(each) for each in done),
     )  # fmt: skip

@@ -161,7 +161,8 @@ class PromiseRow(LedgerRow):
 @dataclass(frozen=True)
 class OutcomeRow(LedgerRow):
     """What became of a promise: `kept`, `missed` or `void`, and by what cause
-    (`forestall.model.ledger.CAUSES`); `ended` is when the job ended, -1: never."""
+    (`forestall.model.ledger.CAUSES`); `ended` is when the job ended, -1: never; `job` is
+    its number, 0: it was never seen."""
 
     table = "outcomes"
     key = ("promise",)
@@ -172,6 +173,7 @@ class OutcomeRow(LedgerRow):
     outcome: str
     cause: str
     ended: int
+    job: int = 0
 
 
 @dataclass(frozen=True)

@@ -308,6 +308,7 @@ class Controller:
             promise = self._ledger.one(PromiseRow, name)
             first = promise is None
             if promise is None:
+                _order(offer, job, 0)  # what cannot be submitted is promised to nobody
                 promise = self._promised(offer, job)
             elif self._ledger.one(OutcomeRow, name) is not None:
                 raise InputError(f"promise {name} is over")
@@ -385,12 +386,9 @@ class Controller:
         """Submit the job of a promise, unless it is there already; return its number. A promise
         whose first try is refused is void; later, one of the tries before may still arrive."""
         name = reservation_name(promise.id)
-        wanted = wanted_job(offer, job.partition)
-        order = Submit(
-            promise.id, job.script, offer.size, offer.length, job.name, promise.at, job.words,
-            wanted.partition, features=wanted.features,
-            reservation=name if self._is_held(name) else "",
-            excluded=self._excluded(offer, job), output=job.output, user=promise.owner,
+        order = replace(
+            _order(offer, job, promise.at), reservation=name if self._is_held(name) else "",
+            excluded=self._excluded(offer, job),
         )  # fmt: skip
         try:
             return self._cluster.act(order).job
@@ -422,6 +420,15 @@ class Controller:
         return tuple(sorted(risky)) if len(left) >= offer.size else ()
 
 
+def _order(offer: OfferRow, job: JobScript, at: int) -> Submit:
+    """Return what submits the job of an offer. Raises ParameterError for what cannot be one."""
+    wanted = wanted_job(offer, job.partition)
+    return Submit(
+        offer.id, job.script, offer.size, offer.length, job.name, at, job.words, wanted.partition,
+        features=wanted.features, output=job.output, user=offer.asked_by,
+    )  # fmt: skip
+
+
 def _judge(
     promises: Mapping[str, PromiseRow], known: _Known, books: LedgerBooks, now: int
 ) -> list[OutcomeRow]:
@@ -432,7 +439,7 @@ def _judge(
         number = books.numbers.get(name, 0)
         one = judged(Followed(promise, books.start_of(promise), job, number), known.seen, now)
         if one is not None:
-            found.append(one)
+            found.append(replace(one, job=number if job is None else job.id))
         elif job is not None:
             books.numbers[name] = job.id
     return found

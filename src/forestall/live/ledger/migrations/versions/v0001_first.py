@@ -43,7 +43,8 @@ _TABLES: Final = {
         CONSTRAINT promises_key UNIQUE (id)""",
     "outcomes": """
         promise TEXT NOT NULL REFERENCES promises (id), at BIGINT NOT NULL, outcome TEXT NOT NULL,
-        cause TEXT NOT NULL, ended BIGINT NOT NULL, CONSTRAINT outcomes_key UNIQUE (promise)""",
+        cause TEXT NOT NULL, ended BIGINT NOT NULL, job BIGINT NOT NULL,
+        CONSTRAINT outcomes_key UNIQUE (promise)""",
     "intents": """
         id TEXT NOT NULL, cycle BIGINT NOT NULL, role TEXT NOT NULL, action TEXT NOT NULL,
         target TEXT NOT NULL, size BIGINT NOT NULL, partition TEXT NOT NULL,
