@@ -1,4 +1,5 @@
-"""One browser and one server for all tests of the page."""
+"""A browser and a server for each module of tests of the page: while the browser is there, its
+event loop runs, and other tests of the process could have none."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from web.page.served import ServedDesk, served
 Visit = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as one:
         yield one
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def told(browser: Browser) -> Iterator[ServedDesk]:
     """A desk of plain data, served after it is known that there is a browser."""
     with served(64, 40) as one:

@@ -67,6 +67,8 @@ def verdict(found: LedgerReplayed) -> str:
     """Say whether decisions are the same."""
     again = found.again
     count = sum(again.decisions.values())
+    if not again.cycles:
+        return "The ledger has no cycle yet."
     if again.first is None:
         return (
             f"{counted(count, 'decisions')} in {counted(again.cycles, 'cycles')}, every byte the "
