@@ -21,10 +21,11 @@ from forestall.live.ledger.rows import CycleRow, PromiseRow, RunRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.actor import ClusterActor
-from forestall.live.slurm.controller import Controller, ControllerSettings, JobScript
+from forestall.live.slurm.controller import Controller, ControllerSettings
 from forestall.live.slurm.outlook import ListedForecasts
 from forestall.live.slurm.site_book import SiteBook
 from forestall.model.errors import InputError
+from forestall.model.live.desk import JobOrder
 from forestall.model.live.intents import Role
 from forestall.simulate.slurm.cluster import ModelCluster
 from forestall.simulate.slurm.settings import WorldSettings
@@ -61,7 +62,7 @@ def somebody(controller: Controller, chance: random.Random) -> None:
     offers = controller.quote(job).offers
     if offers:
         try:
-            controller.accept(chance.choice(offers).id, ME, JobScript("#!/bin/sh\n"))
+            controller.accept(chance.choice(offers).id, ME, JobOrder("#!/bin/sh\n"))
         except InputError:  # it held no more
             return
 

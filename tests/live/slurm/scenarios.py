@@ -15,7 +15,7 @@ from forestall.live.quotes.offers import WantedJob
 from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
-from forestall.live.slurm.controller import Controller, ControllerSettings, JobScript
+from forestall.live.slurm.controller import Controller, ControllerSettings
 from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
 from forestall.live.slurm.sight import sight_of
 from forestall.live.slurm.site_book import SiteBook
@@ -23,6 +23,7 @@ from forestall.model.cluster.actions import DrainNode, Submit
 from forestall.model.cluster.faults import WriteError
 from forestall.model.cluster.marks import Mark
 from forestall.model.errors import InputError, LedgerError
+from forestall.model.live.desk import JobOrder
 from forestall.model.live.intents import Action, Intent, IntentState, Role
 from forestall.predict.turnaround.book import CompletionBook
 from forestall.simulate.slurm.cluster import Killed, ModelCluster
@@ -179,7 +180,7 @@ class Scenario:
 
     def _accept(self, name: str) -> None:
         try:
-            promise, number = self.controller.accept(name, ME, JobScript("#!/bin/sh\n"))
+            promise, number = self.controller.accept(name, ME, JobOrder("#!/bin/sh\n"))
             self.tell(f"promise {promise.id} by {promise.deadline}: job {number}")
             self.accepted.setdefault(name, promise)
             self.asking.remove(name)

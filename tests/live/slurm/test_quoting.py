@@ -8,9 +8,9 @@ import pytest
 
 from forestall.live.ledger.rows import OfferRow, PromiseRow
 from forestall.live.quotes.offers import UNLEARNED, WantedJob
-from forestall.live.slurm.controller import JobScript
 from forestall.live.slurm.quoting import wanted_job
 from forestall.model.errors import InputError, ParameterError
+from forestall.model.live.desk import JobOrder
 from live.slurm.scenarios import Scenario
 
 JOB = WantedJob(2, 900, user="ann")
@@ -86,7 +86,7 @@ def test_an_offer_holds_until_it_expires(seed: int) -> None:
     one.world.advance(offer.expires)
     one.controller.cycle()
     with pytest.raises(InputError, match="expired"):
-        one.controller.accept(offer.id, "ann", JobScript("#!/bin/sh\n"))
+        one.controller.accept(offer.id, "ann", JobOrder("#!/bin/sh\n"))
 
 
 def test_too_large_a_job_is_told_why_it_has_no_offer() -> None:
@@ -98,12 +98,12 @@ def test_too_large_a_job_is_told_why_it_has_no_offer() -> None:
 @pytest.mark.parametrize(
     "job",
     [
-        JobScript("no shebang"), JobScript("#!/bin/sh\0"), JobScript("#!/bin/sh", name="a\0"),
-        JobScript("#!/bin/sh", partition="a b"),
+        JobOrder("no shebang"), JobOrder("#!/bin/sh\0"), JobOrder("#!/bin/sh", name="a\0"),
+        JobOrder("#!/bin/sh", partition="a b"),
     ],
     ids=range(4),
 )  # fmt: skip
-def test_what_cannot_be_submitted_is_promised_to_nobody(job: JobScript) -> None:
+def test_what_cannot_be_submitted_is_promised_to_nobody(job: JobOrder) -> None:
     one = begun(KEEPER)
     [offer, *_] = one.controller.quote(JOB).offers
     with pytest.raises(ParameterError):

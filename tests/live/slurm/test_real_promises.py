@@ -24,8 +24,9 @@ from forestall.live.ledger.rows import (
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.actor import ClusterActor
-from forestall.live.slurm.controller import Controller, JobScript
+from forestall.live.slurm.controller import Controller
 from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
+from forestall.model.live.desk import JobOrder
 from forestall.model.live.intents import Role
 from slurm_cluster.cluster import Cluster as RealSlurm
 from slurm_cluster.cluster import why_not
@@ -80,7 +81,7 @@ class Desk:
         """Ask, and take the first offer."""
         self.until("a look", lambda: self.controller.age is not None)
         offers = self.controller.quote(WantedJob(nodes, seconds, user="root")).offers
-        job = JobScript(f"#!/bin/sh\n{script}\n", partition="main", output="/dev/null")
+        job = JobOrder(f"#!/bin/sh\n{script}\n", partition="main", output="/dev/null")
         return self.controller.accept(offers[0].id, "root", job)
 
     def until(self, what: str, true: Callable[[], bool], seconds: float = 90) -> None:
@@ -122,7 +123,7 @@ def desk(slurm: RealSlurm, tmp_path: Path) -> Iterator[Desk]:
 
 def test_an_offer_is_accepted_its_job_runs_and_the_promise_is_kept(desk: Desk) -> None:
     promise, number = desk.promise(2, 120, "sleep 3")
-    assert desk.controller.accept(promise.id, "root", JobScript("#!/bin/sh\n")) == (promise, number)
+    assert desk.controller.accept(promise.id, "root", JobOrder("#!/bin/sh\n")) == (promise, number)
     assert desk.outcome(promise) == "kept"
     offer = desk.controller.quote(WantedJob(1, 60, user="root")).offers[0]
     assert offer.record == {"low": 0.9, "high": 1.0, "made": 1, "kept": 1}
@@ -253,7 +254,7 @@ def test_the_controller_of_slurm_is_killed(desk: Desk, settled: float) -> None:
     assert desk.ledger.open_promises() == [promise]
     desk.slurm.start_controller()
     desk.until("a look", lambda: desk.controller.age == 0)
-    job = JobScript("#!/bin/sh\nsleep 8\n", partition="main", output="/dev/null")
+    job = JobOrder("#!/bin/sh\nsleep 8\n", partition="main", output="/dev/null")
     again, other = desk.controller.accept(promise.id, "root", job)
     assert again == promise
     assert other == number or not settled

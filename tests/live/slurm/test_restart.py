@@ -5,13 +5,14 @@ from __future__ import annotations
 from forestall.engine.promise.engine import Engine
 from forestall.live.ledger.rows import CycleRow, RunRow
 from forestall.live.quotes.offers import WantedJob
-from forestall.live.slurm.controller import ControllerSettings, JobScript
+from forestall.live.slurm.controller import ControllerSettings
 from forestall.live.slurm.mind import Mind, PromisedJob, played
 from forestall.model.cluster.nouns import ClusterView
+from forestall.model.live.desk import JobOrder
 from live.slurm.scenarios import CYCLE, ME, Scenario
 from live.slurm.test_pools import NODES, NOW, waiting
 
-SCRIPT = JobScript("#!/bin/sh\n")
+SCRIPT = JobOrder("#!/bin/sh\n")
 
 
 def test_a_new_engine_places_promises_before_those_who_came_first() -> None:

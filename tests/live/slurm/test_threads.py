@@ -11,12 +11,12 @@ from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import CycleRow, PromiseRow, RunRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
-from forestall.live.slurm.controller import JobScript
 from forestall.live.slurm.mind import played
 from forestall.model.cluster.actions import Action, ActionResult
 from forestall.model.cluster.nouns import ClusterSnapshot
 from forestall.model.cluster.standing import Standing
 from forestall.model.errors import InputError
+from forestall.model.live.desk import JobOrder
 from forestall.simulate.slurm.cluster import ModelCluster
 from live.slurm.scenarios import CYCLE, Scenario
 
@@ -66,7 +66,7 @@ def test_quotes_and_promises_are_made_while_a_look_is_under_way() -> None:
         cycle = pool.submit(one.controller.cycle)
         assert cluster.looking.wait(WAIT)
         offer = pool.submit(one.controller.quote, JOB).result(WAIT).offers[0]
-        script = JobScript("#!/bin/sh\n")
+        script = JobOrder("#!/bin/sh\n")
         _, number = pool.submit(one.controller.accept, offer.id, "ann", script).result(WAIT)
         cluster.answer.set()
         assert cycle.result(WAIT).said == ""
@@ -90,7 +90,7 @@ def test_what_many_threads_are_promised_adds_up_and_replays_the_same(tmp_path: P
             for k in range(12):
                 try:
                     offer = one.controller.quote(WantedJob(1 + k % 3, 300, user="ann")).offers[0]
-                    promise, _ = one.controller.accept(offer.id, "ann", JobScript("#!/bin/sh\n"))
+                    promise, _ = one.controller.accept(offer.id, "ann", JobOrder("#!/bin/sh\n"))
                     made.add(promise.id)
                 except InputError:  # somebody else was quicker
                     continue

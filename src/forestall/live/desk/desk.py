@@ -18,16 +18,12 @@ from forestall.live.ledger.queries import BookedIntent, BookedPromise, LedgerQue
 from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
-from forestall.live.slurm.controller import (
-    CONSENTS,
-    Controller,
-    CycleTold,
-    JobScript,
-)
+from forestall.live.slurm.controller import Controller, CycleTold
 from forestall.live.slurm.reconcile import holds_nodes
 from forestall.live.slurm.view import ControllerView
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.live.desk import (
+    CONSENTS,
     ClusterTold,
     CostTold,
     DecileTold,
@@ -195,12 +191,8 @@ class ControllerDesk:
                 f"jobs are submitted here as the service's own user; {viewer.name} cannot have one "
                 "submitted (serve as root with submit_as_owner = true)"
             )
-        job = JobScript(
-            order.script, order.name, order.partition, order.words, tuple(order.consents),
-            order.output,
-        )  # fmt: skip
         with self._one_of_few():
-            row, number = self._controller.accept(offer, viewer.name, job)
+            row, number = self._controller.accept(offer, viewer.name, order)
         self._settings.taken()
         told = self.promise(viewer, row.id)
         return told if told.job else replace(told, job=number)

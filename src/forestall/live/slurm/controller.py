@@ -32,11 +32,10 @@ from forestall.model.cluster.faults import LookError, WriteError, WriteFault
 from forestall.model.cluster.marks import RESERVATION, reservation_name
 from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
 from forestall.model.errors import InputError
+from forestall.model.live.desk import JobOrder
 from forestall.model.live.intents import Action, Intent, IntentState, Role
 from forestall.model.units import told_moment
 
-CONSENTS: Final = ("exclude", "requeue", "signal", "start")
-"""All that may be done with the job of a promise, where its owner agrees."""
 GRACE: Final = 60
 """s by which a reservation begins after the start that it holds: Slurm refuses one that begins as
 jobs end by their limits; by FLEX its job need not wait for it."""
@@ -61,18 +60,6 @@ class ControllerSettings:
     at_once: int = 120
     learned: int = 30
     forget: int = 10_000
-
-
-@dataclass(frozen=True)
-class JobScript:
-    """A job that is to be held to a promise: its script, and what its owner agrees to."""
-
-    script: str
-    name: str = "forestall"
-    partition: str = ""
-    words: str = ""
-    consents: tuple[str, ...] = CONSENTS
-    output: str = ""
 
 
 @dataclass(frozen=True)
@@ -292,7 +279,7 @@ class Controller:
             settings.offer_life,
         )  # fmt: skip
 
-    def accept(self, name: str, owner: str, job: JobScript) -> tuple[PromiseRow, int]:
+    def accept(self, name: str, owner: str, job: JobOrder) -> tuple[PromiseRow, int]:
         """Make an offer a promise, and submit its job; return the promise and the job's number.
 
         The promise is in the ledger before anything is submitted. Called again with the same
@@ -342,7 +329,7 @@ class Controller:
             raise InputError(f"the last look is {age} s old; at most {self._guard.fresh} s")
         return self._mind, self._known
 
-    def _promised(self, offer: OfferRow, job: JobScript) -> PromiseRow:
+    def _promised(self, offer: OfferRow, job: JobOrder) -> PromiseRow:
         """Write the promise that an offer becomes, where it still holds; with a reservation, where
         the keeper may."""
         with self._lock:
@@ -365,7 +352,7 @@ class Controller:
         return promise
 
     def _reserve(
-        self, promise: PromiseRow, offer: OfferRow, job: JobScript, known: _Known, mind: Mind
+        self, promise: PromiseRow, offer: OfferRow, job: JobOrder, known: _Known, mind: Mind
     ) -> None:
         """Have the start of a promise held; where that cannot be, the job waits like others."""
         now, books = self._clock(), self._opened()
@@ -382,7 +369,7 @@ class Controller:
         self.executor.propose([intent])
         self.executor.step(known.sight)
 
-    def _submit(self, promise: PromiseRow, offer: OfferRow, job: JobScript, first: bool) -> int:
+    def _submit(self, promise: PromiseRow, offer: OfferRow, job: JobOrder, first: bool) -> int:
         """Submit the job of a promise, unless it is there already; return its number. A promise
         whose first try is refused is void; later, one of the tries before may still arrive."""
         name = reservation_name(promise.id)
@@ -405,7 +392,7 @@ class Controller:
                 return bool(state.state)
         return False
 
-    def _excluded(self, offer: OfferRow, job: JobScript) -> tuple[str, ...]:
+    def _excluded(self, offer: OfferRow, job: JobOrder) -> tuple[str, ...]:
         """Return the nodes that are foreseen to fail before the deadline, where enough others are
         left."""
         mind, known = self._mind, self._known
@@ -420,7 +407,7 @@ class Controller:
         return tuple(sorted(risky)) if len(left) >= offer.size else ()
 
 
-def _order(offer: OfferRow, job: JobScript, at: int) -> Submit:
+def _order(offer: OfferRow, job: JobOrder, at: int) -> Submit:
     """Return what submits the job of an offer. Raises ParameterError for what cannot be one."""
     wanted = wanted_job(offer, job.partition)
     return Submit(

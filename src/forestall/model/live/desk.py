@@ -10,9 +10,11 @@ Source: page "Live", Quote and dialogue, Three roles, Acting on nodes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 SeenRole = Literal["user", "operator"]
+CONSENTS: Final = ("exclude", "requeue", "signal", "start")
+"""All that may be done with the job of a promise, where its owner agrees."""
 
 
 class Viewer(NamedTuple):
@@ -169,14 +171,14 @@ class QuoteQuestion:
 @dataclass(frozen=True)
 class JobOrder:
     """The job that an offer is taken for: its script, its name and partition, words of its owner
-    for its comment, what its owner agrees to (`forestall.live.slurm.controller.CONSENTS`), and
+    for its comment, what its owner agrees to (of `CONSENTS`), and
     where its output goes."""
 
     script: str
     name: str = "forestall"
     partition: str = ""
     words: str = ""
-    consents: tuple[str, ...] = ("exclude", "requeue", "signal", "start")
+    consents: tuple[str, ...] = CONSENTS
     output: str = ""
 
 

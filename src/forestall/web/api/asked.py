@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from forestall.model.live.desk import (
+    CONSENTS,
     CostTold,
     DecileTold,
     JobOrder,
@@ -73,7 +74,7 @@ class JobAsked(StrictQuestion):
             description="What may be done with it to keep the promise: exclude, requeue, signal, "
             "start",
         ),
-    ] = ("exclude", "requeue", "signal", "start")  # fmt: skip
+    ] = CONSENTS  # fmt: skip
     output: Annotated[
         str, Field(max_length=1000, description="Where its output goes, as sbatch has it")
     ] = ""
