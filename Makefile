@@ -27,25 +27,25 @@ demo: $(DEMO)/.installed
 
 test: debian lint types imports unit
 
-# A real Slurm, QEMU, PostgreSQL, and what makes a real HTCondor (Debian has it from its next release on:
+# A real Slurm, QEMU, PostgreSQL, Chromium, and what makes a real HTCondor (Debian has it from its next release on:
 # the tests put that into a folder of its own), for the tests that start them. Where they cannot be had the
 # tests are skipped, and say so.
 APT := DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::http::Timeout=30
 PACKAGES := $(shell cat $(addsuffix /debian-packages.txt, tests/slurm_cluster tests/qemu_machines \
-  tests/condor_pool tests/postgresql_server))
+  tests/condor_pool tests/postgresql_server tests/chromium_browser))
 debian:
 	@missing=; for package in $(PACKAGES); do \
 	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q ' ok installed' || \
 	    missing="$$missing $$package"; \
 	done; \
-	if [ -z "$$missing" ]; then echo "Debian packages of a real Slurm, QEMU, HTCondor and PostgreSQL: all there"; \
+	if [ -z "$$missing" ]; then echo "Debian packages of a real Slurm, QEMU, HTCondor, PostgreSQL and Chromium: all there"; \
 	elif [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
-	  echo "tests with real servers will be skipped: no root or no apt-get to install$$missing"; \
+	  echo "tests with real servers or a browser will be skipped: no root or no apt-get to install$$missing"; \
 	elif said=$$({ $(APT) update && \
 	    $(APT) install -y --no-install-recommends $$missing; } </dev/null 2>&1); then \
-	  echo "installed for the tests with real servers:$$missing"; \
+	  echo "installed for the tests with real servers and a browser:$$missing"; \
 	else echo "$$said" | tail -n 3; \
-	  echo "tests with real servers will be skipped: could not install$$missing"; \
+	  echo "tests with real servers or a browser will be skipped: could not install$$missing"; \
 	fi
 
 lint: $(DEV)/.installed
@@ -65,14 +65,15 @@ seeds: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.engine_seeds $(FIRST) $(SEEDS) $(WORKERS)
 
 live-seeds: $(DEV)/.installed
-	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.live_seeds $(FIRST) $(SEEDS) $(WORKERS)
+	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.live_seeds --first $(FIRST) --count $(SEEDS) \
+	  --workers $(WORKERS) --kept live-seeds.jsonl
 
 coverage: $(DEV)/.installed
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow" $(PYTEST_ARGS)
 	$(BIN)/coverage report
 
 # Installed in place: an edit of the sources needs no new installation, only one of pyproject.toml does.
-$(DEMO)/.installed: EXTRAS := plot
+$(DEMO)/.installed: EXTRAS := plot,serve
 $(DEV)/.installed: EXTRAS := all,dev
 $(DEMO)/.installed $(DEV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,58 +1,117 @@
-"""Scenarios of the live controller by the thousand: `python -m benchmarks.live_seeds`.
+"""Scenarios of the live controller by the hundred thousand: `make live-seeds`.
 
-    python -m benchmarks.live_seeds [FIRST [COUNT [WORKERS]]]
+    python -m benchmarks.live_seeds [--first N] [--count N] [--workers N] [--until HH:MM]
 
-plays COUNT seeds from FIRST on (0, 1,000,000, 2) on a modelled cluster where everything goes wrong.
-A seed that breaks a rule prints its story, and belongs into `tests/live/slurm/test_scenarios.py`.
+plays seeds on a modelled cluster where everything goes wrong: short scenarios with few nodes and a
+ledger that fails (`small`), and of every hundredth seed also a long one. A seed that breaks a rule
+prints its story, and belongs into `tests/live/slurm/test_scenarios.py`. What is done stands in the
+file `--kept` names (`live-seeds.jsonl`): called again it goes on from there.
 """
 
 from __future__ import annotations
 
+import argparse
+import gc
+import json
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
 from forestall.live.ledger.rows import OutcomeRow
-from live.slurm.scenarios import play
+from live.slurm.scenarios import Scenario, play, play_small
 
-DEFAULTS = ("0", "1000000", "2")
-PART = 50
+PART = 200
+FORGET = 20
+"""Scenarios after which what holds itself is let go."""
+LONG = 100
+"""Of so many seeds one is also played at length."""
 
 
-def run_many(first: int, count: int) -> tuple[Counter[str], list[str]]:
+def run_part(first: int, count: int) -> dict[str, Any]:
     """Play seeds; return how often what happened, and what went wrong."""
-    seen, wrong = Counter[str](), []
+    begun, seen, wrong = time.process_time(), Counter[str](), list[str]()
+    gc.disable()  # most goes by counts of references
     for seed in range(first, first + count):
+        if seed % FORGET == 0:
+            gc.collect()  # the rest goes here
+        for kind in (play_small, play) if seed % LONG == 0 else (play_small,):
+            try:
+                seen.update(_happened(kind(seed)))
+            except AssertionError as error:
+                wrong.append(f"{kind.__name__}: {error}")
+            seen[kind.__name__] += 1
+    taken = time.process_time() - begun
+    return {"first": first, "count": count, "seen": seen, "wrong": wrong, "seconds": taken}
+
+
+def _happened(one: Scenario) -> Iterator[str]:
+    yield from (row.outcome for row in one.ledger.read(OutcomeRow))
+    yield from (type(deed.action).__name__ for deed in one.world.state.deeds)
+    yield from (fate.rpartition(" ")[0] for fate in one.mortal.met)
+    yield from ["died"] * one.deaths
+
+
+def read_kept(path: Path) -> dict[int, dict[str, Any]]:
+    """Return the parts that were played before, by their first seeds; a last line that was cut off
+    counts for nothing."""
+    found: dict[int, dict[str, Any]] = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
         try:
-            one = play(seed)
-        except AssertionError as error:
-            wrong.append(str(error))
+            part = json.loads(line)
+        except ValueError:
             continue
-        seen.update(row.outcome for row in one.ledger.read(OutcomeRow))
-        seen.update(type(deed.action).__name__ for deed in one.world.state.deeds)
-        seen["killed"] += one.deaths
-    return seen, wrong
+        found[part["first"]] = part
+    return found
+
+
+def told(parts: dict[int, dict[str, Any]]) -> str:
+    """Return what the parts came to, in a line."""
+    seen = sum((Counter(part["seen"]) for part in parts.values()), Counter[str]())
+    seeds = sum(part["count"] for part in parts.values())
+    wrong = sum(len(part["wrong"]) for part in parts.values())
+    hours = sum(part["seconds"] for part in parts.values()) / 3600
+    return f"{seeds:,} seeds, {wrong} broke a rule, {hours:.2f} core-hours: {dict(seen)}"
 
 
 def main(arguments: list[str]) -> int:
-    """Play the seeds; return 1 where one broke a rule."""
-    given = [*arguments, *DEFAULTS[len(arguments) :]]
-    first, count, workers = (int(one) for one in given)
-    begun, done, failed, seen = time.perf_counter(), 0, 0, Counter[str]()
-    starts = range(first, first + count, PART)
-    sizes = [min(PART, first + count - one) for one in starts]
-    with ProcessPoolExecutor(workers) as pool:
-        for size, (told, wrong) in zip(sizes, pool.map(run_many, starts, sizes), strict=True):
-            done, failed = done + size, failed + len(wrong)
-            seen.update(told)
-            for one in wrong:
-                print(one, flush=True)
-            if done % 1000 == 0 or done == count:
-                taken = time.perf_counter() - begun
-                print(f"{done:,} seeds, {failed} broke a rule, {taken:,.0f} s: {dict(seen)}",
-                      flush=True)  # fmt: skip
-    return int(failed > 0)
+    """Play the seeds that were not played yet; return 1 where one broke a rule."""
+    asked = _asked(arguments)
+    parts = read_kept(asked.kept)
+    starts = range(asked.first, asked.first + asked.count, PART)
+    left = iter([one for one in starts if one not in parts])
+    last = time.perf_counter()
+    with ProcessPoolExecutor(asked.workers) as pool, asked.kept.open("a") as kept:
+        going = {pool.submit(run_part, one, PART) for one in islice(left, asked.workers)}
+        while going:
+            done, going = wait(going, return_when=FIRST_COMPLETED)
+            for one in done:
+                part = one.result()
+                parts[part["first"]] = part
+                kept.write(json.dumps(part) + "\n")
+                kept.flush()
+                for story in part["wrong"]:
+                    print(story, flush=True)
+            if not asked.until or time.strftime("%H:%M") < asked.until:
+                going |= {pool.submit(run_part, one, PART) for one in islice(left, len(done))}
+            if time.perf_counter() - last > 60 or not going:
+                last = time.perf_counter()
+                print(told(parts), flush=True)
+    return int(any(part["wrong"] for part in parts.values()))
+
+
+def _asked(arguments: list[str]) -> argparse.Namespace:
+    known = argparse.ArgumentParser(description=__doc__)
+    known.add_argument("--first", type=int, default=0)
+    known.add_argument("--count", type=int, default=1_000_000)
+    known.add_argument("--workers", type=int, default=2)
+    known.add_argument("--until", default="", help="HH:MM of today after which no part is begun")
+    known.add_argument("--kept", type=Path, default=Path("live-seeds.jsonl"))
+    return known.parse_args(arguments)
 
 
 if __name__ == "__main__":

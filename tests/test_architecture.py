@@ -233,6 +233,7 @@ OF_OTHERS = (
     "adapters/slurm",  # Slurm's own options
     "adapters/condor/config.py",  # a command line that HTCondor runs
     "app/hosts/agent/agent.py",  # one that systemd runs
+    "app/live/doctor/slurm.py",  # Slurm's
     "app/site/sources.py", "app/site/waits/starts.py",  # Slurm's
     "show/svg.py",  # variables of CSS
 )  # fmt: skip

@@ -45,9 +45,11 @@ def examples(command: Any) -> list[str]:
 
 def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
-        "agent", "assess", "backtest", "calibrate", "certify", "compare", "demo", "design", "fit",
-        "futures", "guest", "import", "interval", "lemons", "machines", "predict", "reliability",
-        "replay", "report", "simulate", "spares", "sweep", "traces",
+        "agent", "assess", "backtest", "calibrate", "certify", "checkpoint", "compare", "demo",
+        "design", "doctor", "fit",
+        "futures", "guest", "import", "interval", "lemons", "machines", "predict", "promise",
+        "promises", "proposals", "quote", "reliability", "replay", "report", "serve", "simulate",
+        "spares", "submit", "sweep", "traces",
     }  # fmt: skip
 
 

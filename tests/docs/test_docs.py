@@ -29,6 +29,7 @@ from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.settings import CYCLE
 from forestall.app.hosts.machines.fleet import read_fleet
 from forestall.app.kit.model import Model
+from forestall.app.live.settings import read_live_settings
 from forestall.app.promise.result import Result
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.settings import settings_of, with_config
@@ -187,16 +188,22 @@ def test_blocks_are_marked_as_they_should_be(page: Path) -> None:
 
 def test_toml_examples_are_settings(tmp_path: Path) -> None:
     shown = [block.text for page in PAGES for block in blocks(page) if block.language == "toml"]
-    others = ("[[groups]]", "[nodes]", "[warden]")
+    shown = [text for text in shown if "[serve]" not in text]  # tests/docs/test_api_page.py
+    others = ("[[groups]]", "[nodes]", "[warden]", "[messages]")
     runs = [text for text in shown if not any(name in text for name in others)]
     fleets = [text for text in shown if "[nodes]" in text]
     guards = [text for text in shown if "[warden]" in text]
+    live = [text for text in shown if "[messages]" in text]
     assert runs
     assert fleets
     assert guards
     for text in guards:
         (tmp_path / "guard.toml").write_text(text, encoding="utf-8")
         assert read_guard_settings(tmp_path / "guard.toml") != GuardSettings()
+    assert live
+    for text in live:
+        (tmp_path / "forestall.toml").write_text(text, encoding="utf-8")
+        assert read_live_settings(tmp_path / "forestall.toml").messages.tells
     for text in fleets:
         (tmp_path / "fleet.toml").write_text(text, encoding="utf-8")
         assert read_fleet(tmp_path).nodes
@@ -397,6 +404,27 @@ def test_every_metric_and_attribute_of_an_agent_is_documented() -> None:
     section = sections(guides / "hosts" / "rank-with-htcondor.md")["Attributes"]
     for name in attributes(status):
         assert name in section or f"`{name.removeprefix('ForestallReliability')}`" in section
+
+
+def test_every_figure_and_key_of_messages_is_documented() -> None:
+    from forestall.live.messages.settings import MessageSettings
+    from web.metrics.metric_cases import told_names
+
+    named = sections(ROOT / "docs" / "how-to" / "live" / "monitor-a-controller.md")
+    suffix = re.compile("_(bucket|sum|count)$")
+    there = {suffix.sub("", name) for name in told_names() if not name.endswith("_created")}
+    assert {name for name in rows(named["Figures"]) if name.startswith("forestall_")} == there
+    assert rows(named["Messages"]) >= {one.name for one in fields(MessageSettings)}
+    for one in fields(MessageSettings):
+        default = line_of(named["Messages"], one.name).split(" | ")[1].strip("`").removesuffix(" s")
+        assert default == (str(one.default) if one.default not in ("", ()) else "none"), one.name
+
+
+def test_every_file_of_a_site_is_documented() -> None:
+    from forestall.app.live.shipped.write import site_files
+
+    page = ROOT / "docs" / "how-to" / "live" / "monitor-a-controller.md"
+    assert dict(site_files()).keys() <= rows(page.read_text(encoding="utf-8"))
 
 
 def test_every_key_and_column_of_a_calibration_is_documented() -> None:

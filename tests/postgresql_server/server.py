@@ -87,6 +87,11 @@ class PostgresqlServer:
             self._running.wait(30)
             self._running = None
 
+    @property
+    def is_away(self) -> bool:
+        """Whether it was stopped."""
+        return self._running is None
+
     def new_database(self) -> str:
         """Return the URL of a new empty database."""
         self._databases += 1

@@ -306,18 +306,22 @@ class Cluster:
         """Crash a node: its daemon, its steps and its jobs are gone at once."""
         self._end(node, signal.SIGKILL)
 
-    def revive_node(self, node: str, wait: bool = True) -> None:
-        """Start the daemon of a node, as a reboot does."""
+    def revive_node(self, node: str, wait: bool = True, *, booted: bool = False) -> None:
+        """Start the daemon of a node, as a reboot does; `booted`: it says that it has booted."""
         (self.folder / "spool" / node).mkdir(parents=True, exist_ok=True)
         apart = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
         own = f"mount --bind {self._memory} {_MEMORY} && " if self.limits_memory else ""
-        self._daemon(node, *apart, "sh", "-c", f"{own}exec slurmd -D -N {node}")
+        self._daemon(node, *apart, "sh", "-c", f"{own}exec slurmd {'-b ' * booted}-D -N {node}")
         if wait:
             self.until(f"{node} is idle", lambda: node in self.idle(), 30)
 
     def stop_controller(self) -> None:
         """End the controller."""
         self._end("slurmctld", signal.SIGTERM)
+
+    def kill_controller(self) -> None:
+        """Crash the controller: what it had not saved yet is lost."""
+        self._end("slurmctld", signal.SIGKILL)
 
     def start_controller(self) -> None:
         """Start the controller again, from its saved state."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 UNUSABLE = 2
+UNREACHABLE = 3
 
 
 def main(
@@ -29,8 +30,9 @@ def main(
 ) -> int:
     """Run one command, of our own or of `app`, and return its exit code.
 
-    It is 0 where all went well, 1 where a check failed, 2 for unusable input, 3 where too little of
-    a checkpoint is left, 130 after Ctrl-C or SIGTERM.
+    It is 0 where all went well, 1 where a check failed, 2 for unusable input, 3 where a controller
+    that was asked does not answer or too little of a checkpoint is left, 130 after Ctrl-C or
+    SIGTERM.
     Whatever is wrong with the input is one line on standard error.
     """
     try:

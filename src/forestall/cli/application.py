@@ -11,11 +11,11 @@ import typer
 
 from forestall.__about__ import __version__
 from forestall._lazy import lazily
-from forestall.cli import INTERRUPTED, UNUSABLE, complain
+from forestall.cli import INTERRUPTED, UNREACHABLE, UNUSABLE, complain
 from forestall.cli.commands import LazyGroup
 from forestall.cli.registry import ReaderLeftError, StoppedError, examples
 from forestall.cli.typed import as_typed, options_of
-from forestall.model.errors import ForestallError
+from forestall.model.errors import ForestallError, UnreachableError
 
 with lazily():
     pass
@@ -72,6 +72,8 @@ def run(
         path = context.command_path if context is not None else name
         text = error.format_message()  # type: ignore[attr-defined]
         return complain(f"{text} (see {path} --help)")
+    except UnreachableError as error:
+        return complain(as_typed(error), UNREACHABLE)
     except ForestallError as error:
         return complain(as_typed(error, _options(root, arguments)), error.exit_code)
     except MemoryError:

@@ -13,6 +13,7 @@ BOOKS: Final = "What a site's own records tell"
 RUNS: Final = "Runs and promises"
 FAILING: Final = "How machines fail, and what to do"
 LIVE: Final = "Live: act before nodes fail"
+SLURM: Final = "Promises on a Slurm cluster"
 PREDICTION: Final = "What will fail, and what a prediction is worth"
 LOGS: Final = "Logs"
 
@@ -74,8 +75,9 @@ COMMANDS: Final = (
         "and\nwork adds up.",
     ),
     CommandEntry(
-        "replay", "runs.audit", RUNS,
-        "Drive the engine from a run's event log, one event at a time, and compare its decisions.",
+        "replay", "replays.replay", RUNS,
+        "Drive the engine with what was recorded, a run's event log or the ledger of forestall "
+        "serve,\nand compare its decisions.",
     ),
     CommandEntry(
         "reliability", "reliability.reliability", FAILING,
@@ -100,6 +102,31 @@ COMMANDS: Final = (
         "node.",
     ),
     CommandEntry(
+        "quote", "live.quote", SLURM,
+        "Say when a job could start and be done, and with what probability; nothing is promised "
+        "yet.",
+    ),
+    CommandEntry(
+        "submit", "live.submit", SLURM,
+        "Take an offer of forestall quote: it becomes a promise, and its job is submitted.",
+    ),
+    CommandEntry(
+        "promises", "live.promises", SLURM,
+        "List your promises, the newest first; operators see everybody's.",
+    ),
+    CommandEntry(
+        "promise", "live.promises", SLURM,
+        "Say what was promised for a job, what is likely now, and what was done for it.",
+    ),
+    CommandEntry(
+        "proposals", "live.proposals", SLURM,
+        "List what the controller proposes to do, or approve or reject one; operators only.",
+    ),
+    CommandEntry(
+        "doctor", "live.doctor", SLURM,
+        "Check what a controller needs on this machine, and say what to do where it is missing.",
+    ),
+    CommandEntry(
         "calibrate", "hosts.calibrate", LIVE,
         "Measure how much a guest takes from this host's owner, and the loads at which it begins "
         "to.",
@@ -121,6 +148,11 @@ COMMANDS: Final = (
     CommandEntry(
         "checkpoint", "vault.checkpoint", LIVE,
         "Save files on storage hosts so that some of these may be lost, and bring them back.",
+    ),
+    CommandEntry(
+        "serve", "live.serve", LIVE,
+        "Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command "
+        "this\nis the server itself, until Ctrl-C or SIGTERM.",
     ),
     CommandEntry(
         "predict", "judge.predict", PREDICTION,

@@ -108,6 +108,15 @@ class Stories:
         told = self._told.get((thing, number), ())
         return tuple(f"{state} at {time} s ({event})" for state, time, event in told)
 
+    def renumber(self, thing: str, numbers: Mapping[int, int]) -> None:
+        """Give things of a kind new numbers; stories of those without one are forgotten."""
+        old, self._told = self._told, OrderedDict()
+        for (kind, number), story in old.items():
+            if kind != thing:
+                self._told[kind, number] = story
+            elif number in numbers:
+                self._told[kind, numbers[number]] = story
+
     def as_list(self) -> list[Any]:
         """Return all stories as plain data."""
         return [[*about, [list(line) for line in told]] for about, told in self._told.items()]

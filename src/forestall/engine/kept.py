@@ -34,6 +34,16 @@ def parts(state: Any) -> dict[str, Any]:
     return held
 
 
+def lasting(state: Any) -> dict[str, bytes]:
+    """Return what a state holds between events, as bytes: no room to work in, and no prediction,
+    whose present moment goes on."""
+    return {
+        name: np.asarray(held).tobytes()
+        for name, held in parts(state).items()
+        if not name.startswith(("scratch.", "prediction."))
+    }
+
+
 def headed(model: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is kept of an engine, with what it is."""
     return {"format": "forestall engine", "version": VERSION, "model": model, **facts}

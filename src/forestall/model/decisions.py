@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 from forestall.model.nodes import NodeSet
 
@@ -56,7 +58,7 @@ class Reason(IntEnum):
 
 _TEXT = {
     Reason.FREE_NOW: "enough nodes are free at once",
-    Reason.WAITS_FOR_NODES: "first time at which {size} nodes are free for {length} s",
+    Reason.WAITS_FOR_NODES: "first time at which {size} nodes are free for {length}",
     Reason.WAITS_FOR_SAFETY: "{count} earlier offers refused for their risk; first free at {at}",
     Reason.BEST_OFFER: "no start reaches the wanted probability; this one comes closest",
     Reason.NODE_DOWN_AT_START: "node {node} is down at the reserved start",
@@ -83,6 +85,14 @@ _TEXT = {
     Reason.REQUEUED: "it was sent back to the queue",
     Reason.START_REFUSED: "its last start was refused",
 }
+
+
+class Wording(NamedTuple):
+    """How a reason tells moments and spans of time, s, and nodes, by number."""
+
+    moment: Callable[[int], str] = str
+    span: Callable[[int], str] = "{} s".format
+    node: Callable[[int], str] = str
 
 
 @dataclass(frozen=True)
@@ -119,17 +129,22 @@ class Decision:
 
     @property
     def why(self) -> str:
-        """The reason in words."""
+        """The reason in words: nodes by number, times as they are in the log."""
+        return self.said(Wording())
+
+    def said(self, how: Wording) -> str:
+        """Return the reason in words."""
         text = _TEXT[self.reason].format(
             size=len(self.nodes),
-            length=self.end - self.start,
+            length=how.span(self.end - self.start),
             count=self.count,
-            at=self.at,
-            node=self.node,
+            at=how.moment(self.at),
+            node=how.node(self.node),
             probability=self.probability,
-            deadline=self.deadline,
+            deadline=how.moment(self.deadline),
         )
         if self.left_out >= 0:
-            why = f"predicted to fail at {self.left_out_at}" if self.left_out_at >= 0 else "riskier"
-            text += f"; node {self.left_out} left out: {why}"
+            when = how.moment(self.left_out_at)
+            why = f"predicted to fail at {when}" if self.left_out_at >= 0 else "riskier"
+            text += f"; node {how.node(self.left_out)} left out: {why}"
         return text

@@ -7,7 +7,8 @@
     │   │   └── LedgerError       a ledger that cannot be read or added to
     │   └── ParameterError    a parameter: names it, the value and what was allowed
     │       └── TransitionError   an event that the state of its job or node rules out
-    └── MissingExtraError     an optional dependency is not installed
+    ├── MissingExtraError     an optional dependency is not installed
+    └── UnreachableError      a server that was asked does not answer (exit code 3)
 
 Whatever else escapes is a defect of ours, not of the input.
 """
@@ -152,3 +153,16 @@ class MissingExtraError(ForestallError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an extra: pip install 'forestall[{extra}]'")
+
+
+class UnreachableError(ForestallError):
+    """A server that was asked does not answer, or is none of ours.
+
+    Parameters
+    ----------
+    said : which one, and what was wrong, as it is
+    hint : what can be done; the parameters that it names stand in braces
+    """
+
+    def __init__(self, said: str, hint: str = "") -> None:
+        super().__init__(f"; {hint}" if hint else "", before=said)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final, Self
 
@@ -147,12 +147,12 @@ class Event:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the event as plain data; what is left as it is by default is not named."""
-        plain = asdict(self) | {"kind": self.kind.name.lower(), "nodes": str(self.nodes)}
-        return {
-            name: value
-            for name, value in plain.items()
-            if name in ("time", "kind", "key") or value != _PLAIN_DEFAULTS[name]
-        }
+        plain = {"time": self.time, "kind": self.kind.name.lower(), "key": self.key}
+        for name, default in _PLAIN_DEFAULTS.items():
+            value = str(self.nodes) if name == "nodes" else getattr(self, name)
+            if value != default:
+                plain[name] = value
+        return plain
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Self:

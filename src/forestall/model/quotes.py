@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from forestall.model.decisions import Decision
 from forestall.model.nodes import NodeSet
 
 
@@ -12,7 +13,8 @@ class Quote:
     """An offer: done by `deadline` with `probability`, on `nodes` from `start`; accepted, it is a
     promise.
 
-    Times are whole seconds since the trace's epoch. `reasons` say what shaped it.
+    Times are whole seconds since the trace's epoch. `reasons` say what shaped it; `decision` is
+    what an engine would decide, from which others may say it in their own words.
     """
 
     start: int
@@ -20,6 +22,7 @@ class Quote:
     probability: float
     nodes: NodeSet
     reasons: tuple[str, ...] = ()
+    decision: Decision | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Offer:
     held : whether a reservation holds the start; what is left to chance then are failures
     record : what became of promises like it
     reasons : in words
+    before : probability before correction, None: nobody corrected it
     """
 
     start: int
@@ -71,3 +75,4 @@ class Offer:
     held: bool
     record: DecileRecord
     reasons: tuple[str, ...] = ()
+    before: float | None = None

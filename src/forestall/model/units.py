@@ -92,6 +92,15 @@ def parse_time(text: str, name: str = "time") -> int:
     return int(moment.timestamp())
 
 
+def told_moment(moment: float) -> str:
+    """Return a moment, s since 1970, as people read it.
+
+    >>> told_moment(1_800_000_000)
+    '2027-01-15 08:00 UTC'
+    """
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
 def format_duration(seconds: float) -> str:
     """Return a short reading of a duration: ``45 s``, ``12 min``, ``3.4 h``, ``12.1 d``."""
     magnitude = abs(seconds)

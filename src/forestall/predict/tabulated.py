@@ -17,6 +17,8 @@ from forestall.predict.table_kernels import HazardTable, table_of
 
 STEP = 3600
 """Seconds between the moments of a table, at least."""
+TICKS = (60, 600)
+"""Seconds after which answers are renewed, at the soonest, by events and metrics."""
 MOST_CELLS = 128 * 2**20
 """Numbers that a table may hold (of 4 bytes each); with more, its moments lie further apart."""
 CHUNK = 4 * 2**20
@@ -106,7 +108,8 @@ def tabulate(learner: Learner, later: Observations, nodes: int) -> Tabulated:
 
 def moments(later: Observations, cells: int) -> Ints:
     """Return the ascending moments of a table with so many `cells` each: every hour of the window,
-    and just after each failure as long as these are not the most."""
+    just after each failure as long as these are not the most, and at the whole minute after events
+    and samples (after ten minutes where the window is too long for that)."""
     most = max(2, MOST_CELLS // max(1, cells))
     span = max(later.end - later.begin, 1)
     step = max(STEP, -(-span // most) * 2)
@@ -114,4 +117,10 @@ def moments(later: Observations, cells: int) -> Ints:
     after = later.failures.time + 1
     if len(after) <= len(grid):
         grid = np.unique(np.concatenate((grid, after)))
-    return grid
+    told = [part.time for part in (later.events, later.metrics) if part is not None and len(part)]
+    tick = next((one for one in TICKS if span // one < most), None)
+    if not told or tick is None:
+        return grid
+    # By the length of the window alone: what comes later must not say when answers are renewed.
+    heard = np.unique(-(-(np.unique(np.concatenate(told)) + 1 - later.begin) // tick))
+    return np.unique(np.concatenate((grid, later.begin + heard * tick)))

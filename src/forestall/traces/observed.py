@@ -53,15 +53,24 @@ def observed(
     begin, end = window_of(failures)
     if nodes is None and named_by_failing(failures):
         failures = heard_of(failures)
-    if events is not None:
-        events = _of_machine(_on_clock(events, failures, "events"), failures)
-    if metrics is not None:
-        metrics = _known(_on_clock(metrics, failures, "metrics"), failures)
+    events, metrics = beside(failures, events, metrics)
     stop = end if until is None else until
     most = max([nodes or 0, failures.nodes, metrics.nodes if metrics is not None else 0])
     return Observations.of(
         failures, begin=min(begin, stop), end=stop, nodes=most, events=events, metrics=metrics
     )
+
+
+def beside(
+    failures: Failures, events: RasLog | None, metrics: Metrics | None
+) -> tuple[RasLog | None, Metrics | None]:
+    """Return events and metrics on the clock and with the node numbers of a failure log, all of
+    their time; see `observed`, also for what it raises."""
+    if events is not None:
+        events = _of_machine(_on_clock(events, failures, "events"), failures)
+    if metrics is not None:
+        metrics = _known(_on_clock(metrics, failures, "metrics"), failures)
+    return events, metrics
 
 
 def named_by_failing(log: Failures) -> bool:

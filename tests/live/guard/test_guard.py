@@ -194,7 +194,9 @@ def test_what_is_on_its_way_counts() -> None:
     refused(says(intent(Action.DRAIN), doings=going), "3 nodes of the cluster")
     just = replace(DID, written=tuple((one, SIGHT.at) for one in going.half_way))
     refused(says(intent(Action.DRAIN), doings=just), "3 nodes of the cluster")
-    seen = replace(DID, written=tuple((one, SIGHT.at - 1) for one in going.half_way))
+    lately = replace(DID, written=tuple((one, SIGHT.at - 300) for one in going.half_way))
+    refused(says(intent(Action.DRAIN), doings=lately), "3 nodes of the cluster")
+    seen = replace(DID, written=tuple((one, SIGHT.at - 301) for one in going.half_way))
     assert says(intent(Action.DRAIN), doings=seen)[0] == Pass.GO, "the look would show it"
     same = replace(DID, half_way=(intent(Action.DRAIN, cycle=9),))
     refused(says(intent(Action.DRAIN), doings=same), "is not settled")

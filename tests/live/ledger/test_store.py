@@ -27,7 +27,7 @@ from forestall.live.ledger.rows import (
     RunRow,
     StateRow,
 )
-from forestall.live.ledger.store import LiveLedger
+from forestall.live.ledger.store import LiveLedger, SettledPromise
 from forestall.live.ledger.tables import METADATA
 from forestall.model.errors import LedgerError, ParameterError
 from forestall.model.live.intents import IntentState
@@ -205,8 +205,7 @@ def test_questions(ledger: LiveLedger) -> None:
     open_one = promise(offer("o1-later", 100, 0.95))
     ledger.add(open_one)
     assert ledger.open_promises() == [open_one]
-    assert ledger.record(0.85, 0.94) == (3, 3)
-    assert ledger.record(0.95, 1.0) == (0, 0)
+    assert list(ledger.settled()) == [SettledPromise(0.9, 0.93, True, "kept")] * 3
     assert ledger.one(PromiseRow, "p-o2") == promise(offer("o2", 200))
     assert ledger.one(PromiseRow, "nothing") is None
     assert [row.at for row in ledger.read(RunRow)] == [10]

@@ -14,9 +14,17 @@ from forestall.live.ledger.rows import (
     OfferRow,
     OutcomeRow,
     PromiseRow,
+    RunRow,
     StateRow,
 )
-from forestall.live.ledger.store import LiveLedger, R, broken_offer, broken_outcome, illegal
+from forestall.live.ledger.store import (
+    LiveLedger,
+    R,
+    SettledPromise,
+    broken_offer,
+    broken_outcome,
+    illegal,
+)
 from forestall.model.errors import LedgerError
 from forestall.model.live.canonical import canonical
 from forestall.model.live.intents import IntentState
@@ -75,13 +83,11 @@ class MemoryLedger(LiveLedger):
     def open_promises(self) -> list[PromiseRow]:
         return list(self.open.values())
 
-    def record(self, least: float, most: float) -> tuple[int, int]:
-        known = [
-            one.outcome
-            for one in self.read(OutcomeRow)
-            if least <= self.rows[PromiseRow][one.promise,].probability <= most
-        ]
-        return known.count("kept"), len(known) - known.count("void")
+    def settled(self) -> Iterator[SettledPromise]:
+        for one in self.read(OutcomeRow):
+            promise = self.rows[PromiseRow][one.promise,]
+            offer = self.rows[OfferRow][promise.offer,]
+            yield SettledPromise(promise.probability, offer.before, bool(offer.held), one.outcome)
 
     def latest_states(self, *among: IntentState) -> list[tuple[IntentRow, StateRow]]:
         wanted = [str(one) for one in among]
@@ -101,6 +107,8 @@ class MemoryLedger(LiveLedger):
 
 
 def _through_json(row: LedgerRow) -> LedgerRow:
+    if isinstance(row, RunRow):  # large, and never read by a controller
+        return row
     plain = {
         name: json.loads(canonical(getattr(row, name)))
         for name, one in row.__dataclass_fields__.items()

@@ -11,20 +11,27 @@ from contextlib import contextmanager
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger
+from forestall.live.quotes.offers import WantedJob
+from forestall.live.rules.rules import ActingRules
+from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
-from forestall.live.slurm.controller import Controller, JobScript, WantedNodes
+from forestall.live.slurm.controller import Controller, ControllerSettings
 from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
 from forestall.live.slurm.sight import sight_of
+from forestall.live.slurm.site_book import SiteBook
 from forestall.model.cluster.actions import DrainNode, Submit
 from forestall.model.cluster.faults import WriteError
 from forestall.model.cluster.marks import Mark
-from forestall.model.errors import InputError
+from forestall.model.errors import InputError, LedgerError
+from forestall.model.live.desk import JobOrder
 from forestall.model.live.intents import Action, Intent, IntentState, Role
+from forestall.predict.turnaround.book import CompletionBook
 from forestall.simulate.slurm.cluster import Killed, ModelCluster
 from forestall.simulate.slurm.settings import CALM, ROUGH, WorldSettings, rough
 from forestall.simulate.slurm.world import SlurmWorld
 from forestall.simulate.slurm.writes import ME
 from live.slurm.memory_ledger import MemoryLedger
+from live.slurm.mortal_ledger import FateOf, MortalLedger, drawn
 
 CYCLE = 30
 HOUR = 3600
@@ -39,23 +46,59 @@ WARDEN = RoleSettings(
     cool_down=600,
 )  # fmt: skip
 GUARD = GuardSettings(floor_percent=30.0, settle=300, keeper=KEEPER, warden=WARDEN)
+ADVISES = GuardSettings(floor_percent=30.0, settle=300, warden=WARDEN)
+"""No keeper: offers rest on what became of the site's jobs."""
+
+RULES = RuleSettings(least=0.1, worth=0.1, rest=120, eats_within=1800, life=300, repeats=4)
+
+
+class _Check:
+    """A site's check that holds a node or two to be ill for ten minutes, and at times is silent."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def lines(self, now: int) -> dict[str, str] | None:
+        chance = random.Random(f"{self._seed} {now // 600}")
+        if chance.random() < 0.2:
+            return None
+        ill = {f"n{chance.randrange(1, 13):02}" for _ in range(chance.randrange(3))}
+        names = (f"n{k:02}" for k in range(1, 13))
+        return {name: f"fan {now // 600} fails" if name in ill else "ok" for name in names}
 
 
 class Scenario:
-    """A world, a ledger, and the controller that lives at the moment."""
+    """A world, a ledger, and the controller that lives at the moment.
+
+    fate_of : what happens at each write of the ledger; None: it is written
+    asks : probability that somebody asks for a quote in a step
+    """
 
     def __init__(
-        self, seed: int, *, calm: bool = False, nodes: int = 12, ledger: LiveLedger | None = None
+        self,
+        seed: int,
+        *,
+        calm: bool = False,
+        nodes: int = 12,
+        ledger: LiveLedger | None = None,
+        ruled: bool = False,
+        fate_of: FateOf | None = None,
+        asks: float = 0.15,
     ) -> None:
-        self.seed, self.chance = seed, random.Random(seed)
-        settings = WorldSettings(nodes=nodes, load=0.6, run=1200.0, widest=6)
+        self.seed, self.chance, self.ruled = seed, random.Random(seed), ruled
+        hole = 1 + seed % nodes if ruled and seed % 3 == 0 else 0
+        settings = WorldSettings(nodes=nodes, load=0.6, run=1200.0, widest=6, hole=hole)
         self.world = SlurmWorld(settings if calm else rough(settings), seed)
         self.cluster = ModelCluster(self.world, CALM if calm else ROUGH)
         self.ledger: LiveLedger = ledger or MemoryLedger()
+        self.mortal = MortalLedger(self.ledger, fate_of or (lambda _: None))
+        self.asks = asks
         self.accepted: dict[str, PromiseRow] = {}
+        self.unsure: set[str] = set()  # there or not, as the ledger says from the next look on
         self.asking: list[str] = []
         self.story: list[str] = []
         self.deaths = 0
+        self.book: CompletionBook | None = None
         self.forecasts = ListedForecasts(self._listed())
         self.controller = self._born()
 
@@ -69,12 +112,18 @@ class Scenario:
     def _born(self) -> Controller:
         actor = ClusterActor(self.cluster, self._owner)
         actors = {Role.KEEPER: actor, Role.WARDEN: actor}
-        return Controller(
-            self.cluster, self.ledger, actors, GUARD, self.forecasts, lambda: self.cluster.clock
+        settings = ControllerSettings(
+            learned=(30, 1, 0)[self.seed % 3], forget=(10_000, 2)[self.seed % 2]
         )
+        guard = ADVISES if self.seed % 7 == 3 else GUARD
+        rules = ActingRules(RULES, self.mortal, health=_Check(self.seed)) if self.ruled else None
+        return Controller(
+            self.cluster, self.mortal, actors, guard, self.forecasts, lambda: self.cluster.clock,
+            settings, site=SiteBook(self.book), rules=rules,
+        )  # fmt: skip
 
     def _owner(self, promise: str) -> str:
-        found = self.ledger.one(PromiseRow, promise)
+        found = self.mortal.one(PromiseRow, promise)
         return "" if found is None else found.owner
 
     # ------------------------------------------------------------------------------- steps
@@ -93,7 +142,11 @@ class Scenario:
         except Killed as death:
             self.deaths += 1
             self.tell(str(death))
+            self.mortal.away = 0  # it is begun again and again until its ledger is there
+            self.book = self.controller.site.book if self.seed % 2 else None
             self.controller = self._born()
+        except LedgerError as error:
+            self.tell(str(error))
 
     def _cycle(self) -> None:
         told = self.controller.cycle()
@@ -110,11 +163,14 @@ class Scenario:
         if self.asking and self.chance.random() < 0.5:
             self._accept(self.asking[0])
             return
-        if self.chance.random() > 0.15:
+        if self.chance.random() > self.asks:
             return
         size, time = self.chance.randint(1, 5), self.chance.choice((300, 900, 2400))
         try:
-            offers = self.controller.quote(WantedNodes(size, time, ME))
+            by = self.world.state.now + 5 * time if self.seed % 4 == 1 else None
+            offers = self.controller.quote(WantedJob(size, time, user=ME), by=by).rows
+        except LedgerError:
+            raise
         except InputError as error:
             self.tell(f"no quote: {error}")
             return
@@ -124,17 +180,18 @@ class Scenario:
 
     def _accept(self, name: str) -> None:
         try:
-            promise, number = self.controller.accept(name, ME, JobScript("#!/bin/sh\n"))
+            promise, number = self.controller.accept(name, ME, JobOrder("#!/bin/sh\n"))
             self.tell(f"promise {promise.id} by {promise.deadline}: job {number}")
+            self.accepted.setdefault(name, promise)
             self.asking.remove(name)
+        except LedgerError:
+            raise  # asked again later
         except (InputError, WriteError) as error:
             self.tell(f"not accepted {name}: {error}")
             if isinstance(error, InputError):
                 self.asking.remove(name)
         finally:
-            row = self.ledger.one(PromiseRow, name)
-            if row is not None:
-                self.accepted.setdefault(name, row)
+            self.unsure.add(name)
 
     def _propose(self) -> None:
         """Drains and resumes are proposed, on what was seen last, which may be old."""
@@ -155,6 +212,7 @@ class Scenario:
         """Let the cluster calm down and time pass until every promise is over."""
         self.cluster.mishaps = CALM
         self.cluster.ahead = 0
+        self.mortal.fate_of, self.mortal.away = lambda _: None, 0
         for _ in range(400):
             if not self.ledger.open_promises():
                 break
@@ -194,6 +252,9 @@ class Scenario:
 
     def _promises(self) -> None:
         rows = {row.id: row for row in self.ledger.read(PromiseRow)}
+        for name in self.unsure & rows.keys():
+            self.accepted.setdefault(name, rows[name])
+        self.unsure.clear()
         self.must(rows == self.accepted, "no promise lost, doubled or changed")
         for row in self.ledger.read(OutcomeRow):
             promise = rows[row.promise]
@@ -238,9 +299,31 @@ class Scenario:
             self.must(False, f"{type(error).__name__}: {error}")
 
 
-def play(seed: int, steps: int = 60, *, ledger: LiveLedger | None = None) -> Scenario:
-    """Play a scenario to its end; every fifth is a calm one."""
-    one = Scenario(seed, calm=seed % 5 == 0, ledger=ledger)
+def play(
+    seed: int,
+    steps: int = 60,
+    *,
+    ledger: LiveLedger | None = None,
+    ruled: bool = False,
+    fate_of: FateOf | None = None,
+) -> Scenario:
+    """Play a scenario to its end; every fifth is a calm one. `ruled`: with all rules on."""
+    one = Scenario(seed, calm=seed % 5 == 0, ledger=ledger, ruled=ruled, fate_of=fate_of)
+    return played_out(one, steps)
+
+
+def play_small(seed: int) -> Scenario:
+    """Play one of the short scenarios that come by the hundred thousand: few nodes, many promises,
+    and a ledger that fails at every thirtieth write; at one of those of every fifth seed."""
+    chance = random.Random(f"{seed} small")
+    one = Scenario(
+        seed, calm=seed % 5 == 0, nodes=chance.randint(4, 8), fate_of=drawn(seed, 1 / 30), asks=0.5
+    )
+    return played_out(one, chance.randint(6, 16))
+
+
+def played_out(one: Scenario, steps: int) -> Scenario:
+    """Play a scenario for so many steps, and then until all its promises are over."""
     with one.told():
         for _ in range(steps):
             one.step()

@@ -3,6 +3,7 @@ that was away."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,16 +13,28 @@ import pytest
 from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.check import check
-from forestall.live.ledger.rows import IntentRow, LookRow, OutcomeRow, PromiseRow, StateRow
+from forestall.live.ledger.rows import (
+    IntentRow,
+    LookRow,
+    OutcomeRow,
+    PredictionRow,
+    PromiseRow,
+    StateRow,
+)
 from forestall.live.ledger.store import LiveLedger
+from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.actor import ClusterActor
-from forestall.live.slurm.controller import Controller, JobScript, WantedNodes
+from forestall.live.slurm.controller import Controller
 from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
+from forestall.model.live.desk import JobOrder
 from forestall.model.live.intents import Role
 from slurm_cluster.cluster import Cluster as RealSlurm
 from slurm_cluster.cluster import why_not
 
 pytestmark = pytest.mark.slow
+
+AWAY = float(os.environ.get("FORESTALL_AWAY", "15"))
+"""s for which Slurm's controller is away; 300 takes five minutes."""
 
 GUARD = GuardSettings(
     keeper=RoleSettings(
@@ -67,8 +80,8 @@ class Desk:
     def promise(self, nodes: int, seconds: int, script: str) -> tuple[PromiseRow, int]:
         """Ask, and take the first offer."""
         self.until("a look", lambda: self.controller.age is not None)
-        offers = self.controller.quote(WantedNodes(nodes, seconds, "root"))
-        job = JobScript(f"#!/bin/sh\n{script}\n", partition="main", output="/dev/null")
+        offers = self.controller.quote(WantedJob(nodes, seconds, user="root")).offers
+        job = JobOrder(f"#!/bin/sh\n{script}\n", partition="main", output="/dev/null")
         return self.controller.accept(offers[0].id, "root", job)
 
     def until(self, what: str, true: Callable[[], bool], seconds: float = 90) -> None:
@@ -110,10 +123,10 @@ def desk(slurm: RealSlurm, tmp_path: Path) -> Iterator[Desk]:
 
 def test_an_offer_is_accepted_its_job_runs_and_the_promise_is_kept(desk: Desk) -> None:
     promise, number = desk.promise(2, 120, "sleep 3")
-    assert desk.controller.accept(promise.id, "root", JobScript("#!/bin/sh\n")) == (promise, number)
+    assert desk.controller.accept(promise.id, "root", JobOrder("#!/bin/sh\n")) == (promise, number)
     assert desk.outcome(promise) == "kept"
-    record = desk.controller.quote(WantedNodes(1, 60, "root"))[0].record
-    assert record == {"said": 1, "kept": 1}
+    offer = desk.controller.quote(WantedJob(1, 60, user="root")).offers[0]
+    assert offer.record == {"low": 0.9, "high": 1.0, "made": 1, "kept": 1}
 
 
 def test_a_later_start_is_held_by_a_reservation_that_goes_again(desk: Desk) -> None:
@@ -187,3 +200,66 @@ def test_a_node_that_is_foreseen_to_fail_is_not_used(desk: Desk) -> None:
     desk.until("it runs", lambda: desk.slurm.state(number) == "RUNNING")
     assert desk.cluster.look().jobs[number].nodes == ("n2",)
     assert desk.outcome(promise) == "kept"
+
+
+def test_a_promise_moves_house_before_a_failure_that_is_foreseen(desk: Desk) -> None:
+    """A job runs; then its node is foreseen to fail. It goes on elsewhere before that moment."""
+    promise, number = desk.promise(1, 600, "sleep 15")
+    desk.until("it runs", lambda: desk.slurm.state(number) == "RUNNING")
+    [node] = desk.cluster.look().jobs[number].nodes
+    fails = int(time.time()) + 240
+    desk.forecasts = [(node, NodeForecast(fails, fails + 600, 0.9, "listed"))]
+    desk.controller = desk.born()
+    desk.until("it runs elsewhere", lambda: desk.runs_again(number), 60)
+    assert time.time() < fails
+    assert node not in desk.cluster.look().jobs[number].nodes
+    assert desk.outcome(promise) == "kept"
+    assert desk.states("requeue")[0][:3] == ["proposed", "written", "carried out"]
+    [row] = desk.ledger.read(IntentRow, action="requeue")
+    assert f"{node} likely to fail (90 %)" in row.reason
+    assert [(one.subject, one.predictor) for one in desk.ledger.read(PredictionRow)][:1] == [
+        (node, "listed")
+    ]
+
+
+def test_the_controller_of_slurm_is_away_while_a_job_ends(desk: Desk) -> None:
+    """Nobody invents an end that nobody saw, and the true one is found."""
+    over = desk.slurm.folder / "jobs" / "over"
+    promise, number = desk.promise(1, 900, f"until [ -e {over} ]; do sleep 1; done")
+    desk.until("it runs", lambda: desk.slurm.state(number) == "RUNNING")
+    desk.slurm.stop_controller()
+    over.touch()
+    try:
+        end = time.monotonic() + AWAY
+        while time.monotonic() < end:
+            assert desk.controller.cycle().said
+            time.sleep(1)
+        assert desk.ledger.open_promises() == [promise]
+        assert desk.ledger.count(OutcomeRow) == 0
+        assert desk.ledger.count(IntentRow) == 0
+    finally:
+        desk.slurm.start_controller()
+    assert desk.outcome(promise) == "kept"
+    assert desk.ledger.count(PromiseRow) == desk.ledger.count(OutcomeRow) == 1
+
+
+@pytest.mark.parametrize("settled", [0.0, 7.0], ids=["at once", "after it saved its state"])
+def test_the_controller_of_slurm_is_killed(desk: Desk, settled: float) -> None:
+    """Killed at once after a submission it may have forgotten the job: then it is submitted again,
+    once, when its owner asks again."""
+    promise, number = desk.promise(1, 300, "sleep 8")
+    time.sleep(settled)
+    desk.slurm.kill_controller()
+    assert desk.controller.cycle().said
+    assert desk.ledger.open_promises() == [promise]
+    desk.slurm.start_controller()
+    desk.until("a look", lambda: desk.controller.age == 0)
+    job = JobOrder("#!/bin/sh\nsleep 8\n", partition="main", output="/dev/null")
+    again, other = desk.controller.accept(promise.id, "root", job)
+    assert again == promise
+    assert other == number or not settled
+    carried = [one.id for one in desk.cluster.look().jobs.values()
+               if one.mark.promise == promise.id]  # fmt: skip
+    assert carried == [other]
+    assert desk.outcome(promise) == "kept"
+    assert list(desk.ledger.read(PromiseRow)) == [promise]

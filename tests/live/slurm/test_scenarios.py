@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import CycleRow, OutcomeRow, RunRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.slurm.mind import played
-from live.slurm.scenarios import Scenario, play
+from live.slurm.scenarios import Scenario, play, play_small
 
 PART = 20
 
@@ -27,9 +28,33 @@ def test_every_rule_holds_after_every_step(first: int) -> None:
     assert kept > PART
 
 
+@pytest.mark.parametrize("first", range(0, 80, PART))
+def test_every_rule_holds_while_rules_drain_reboot_and_bring_back(first: int) -> None:
+    """The same, with all rules on: a check that calls nodes ill, nodes that eat jobs, forecasts."""
+    done: Counter[str] = Counter()
+    for seed in range(first, first + PART):
+        one = play(seed, steps=60, ruled=True)
+        done.update(type(deed.action).__name__ for deed in one.world.state.deeds)
+    assert done["DrainNode"] > PART
+    assert done["RebootNode"]
+    assert done["ResumeNode"]
+
+
+@pytest.mark.parametrize("seed", [26, 48, 366, 698, 20597, 27921])
+def test_small_scenarios_that_failed_once(seed: int) -> None:
+    """Books that were not read anew after an error; a stale look that hid what was just done; a job
+    without a limit."""
+    play_small(seed)
+
+
 def test_a_refusal_says_nothing_of_the_try_before_it() -> None:
     """Seed 1186: a job arrived late, after another try to submit it had been refused."""
     play(1186)
+
+
+def test_a_stale_look_does_not_hide_what_was_just_done() -> None:
+    """Seed 278: a node that had been drained, and seen to be, stood in service in the next look."""
+    play(278)
 
 
 @pytest.mark.parametrize("seed", [1, 5])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forestall.app.kit.beside import NOTHING, Beside
 from forestall.app.kit.predictor_files import load_predictor, spoken
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
@@ -48,10 +49,12 @@ class Learned:
         return cls(learner.moved(shift_to(learner.seen, run)))
 
     @classmethod
-    def trained(cls, name: str, log: TrainingLog, nodes: int) -> Learned:
-        """Return a predictor that has learnt from a training log, on the clock of the run."""
+    def trained(cls, name: str, log: TrainingLog, nodes: int, beside: Beside = NOTHING) -> Learned:
+        """Return a predictor that has learnt from a training log, and from the events and metrics
+        `beside` it, on the clock of the run."""
         learner = new_learner(name)
-        learner.fit(log.failures, nodes=nodes, end=log.end)
+        past = beside.training(log, nodes) if beside else log.failures
+        learner.fit(past, nodes=nodes, end=log.end)
         return cls(learner)
 
 
@@ -136,6 +139,7 @@ class Training:
     """A log to learn from, and the predictor that learnt from it."""
 
     log: TrainingLog
+    beside: Beside = NOTHING
     _made: dict[tuple[int, str | None], HazardPredictor | Learner] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -149,7 +153,7 @@ class Training:
 
     def _fitted(self, nodes: int, name: str | None) -> HazardPredictor | Learner:
         if name is not None:
-            return Learned.trained(name, self.log, nodes).learner
+            return Learned.trained(name, self.log, nodes, self.beside).learner
         learnt = HazardPredictor()
         learnt.fit(self.log.failures, nodes=nodes, end=self.log.end)
         return learnt

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forestall.app.kit.beside import NOTHING, Beside
 from forestall.app.kit.predictor_files import described, spoken
 from forestall.engine.promise.plugin import Placement, Plugin
 from forestall.model.errors import ParameterError, TraceError
@@ -26,9 +27,15 @@ WHAT = "forestall table of predictions"
 VERSION = 1
 
 
-def answers(learner: Learner, settings: Parameters, log: Failures, start: int) -> Tabulated:
+def answers(
+    learner: Learner,
+    settings: Parameters,
+    log: Failures,
+    start: int,
+    beside: Beside = NOTHING,
+) -> Tabulated:
     """Return what the learner will say during a run whose first event is at `start`, each answer
-    from what came before it.
+    from what came before it: failures, and the events and metrics `beside` them.
 
     Raises ParameterError where it knows of what comes later, or the run does not suit it.
     """
@@ -46,8 +53,15 @@ def answers(learner: Learner, settings: Parameters, log: Failures, start: int) -
         raise ParameterError("repeat_failures", True, allowed)
     last = int(log.time[-1]) + 1 if len(log) else start
     end = max(start + 1, last, log.span if len(log) else 0)
-    later = Observations.of(log, begin=start, end=end, nodes=settings.nodes)
-    return tabulate(learner, later, settings.nodes)
+    if not beside:
+        later = Observations.of(log, begin=start, end=end, nodes=settings.nodes)
+        return tabulate(learner, later, settings.nodes)
+    beside.check(learner)
+    since = learner.seen.end
+    whole = beside.observed(log, since, max(end, beside.end + 1), settings.nodes)
+    learner = learner.copy()
+    learner.observe(whole.between(since, start))
+    return tabulate(learner, whole.between(start, whole.end), settings.nodes)
 
 
 def _when(time: int, log: Failures) -> str:

@@ -14,12 +14,13 @@ from forestall.app.kit import log as logs
 from forestall.app.kit.log import Column
 from forestall.app.promise.hazard import HAZARD_FILE, read_hazard, write_hazard
 from forestall.app.promise.learned import TABLE_FILE, read_table, write_table
+from forestall.app.promise.maintenance import beside_planned, read_planned
 from forestall.engine.promise.engine import Engine
 from forestall.engine.promise.own import AskedPolicy, Policy
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.errors import TraceError
 from forestall.model.events import Event, EventKind
-from forestall.model.failures import Failures
+from forestall.model.failures import PLANNED, Failures
 from forestall.model.nodes import NodeSet
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.failures import expected_downtime
@@ -93,6 +94,10 @@ def write_event_log(
         write_hazard(predictor, folder / HAZARD_FILE)
     else:
         failures = outcome.failures
+        if failures.kind is not None:  # planned outages are in a file of their own
+            failures = failures.take(
+                np.array([kind != PLANNED for kind in failures.kind], np.bool_)
+            )
         known = failures.take(failures.detectability <= outcome.parameters.accuracy)
         rows = logs.records(
             **{name: getattr(known, name).tolist() for name in logs.names_of(FORESEEN)}
@@ -192,4 +197,8 @@ def _engine(
         prediction = read_hazard(folder, summary["predictor"])
     else:
         prediction = foreseen_by(None, known, period)
+    outages = read_planned(folder)
+    if outages is not None:
+        prediction = beside_planned(prediction, outages, parameters)
+        start = min([start, *outages.time[:1].tolist()])
     return Engine(parameters.nodes, rules_of(parameters), prediction, start, policy=policy)

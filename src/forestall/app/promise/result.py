@@ -16,6 +16,8 @@ from forestall.app.promise import report as reports
 from forestall.app.promise.hazard import described
 from forestall.app.promise.learned import described_run
 from forestall.app.promise.log import write_event_log
+from forestall.app.promise.maintenance import table_of
+from forestall.model.failures import PlannedOutages
 from forestall.simulate.promise import tables
 from forestall.simulate.promise.measures import measures
 from forestall.simulate.promise.run import Outcome
@@ -35,6 +37,7 @@ class Result(RunResult[Outcome]):
     own_rules : whether a predictor or placement rule of the user's own took part
     predictor : what promised, as it was when the run began; None for the trace predictor
     table : the answers of a predictor that has learnt, `forestall.predict.tabulated.Tabulated`
+    outages : planned outages, `forestall.model.failures.PlannedOutages`; None where none were given
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas.
     """
@@ -44,6 +47,7 @@ class Result(RunResult[Outcome]):
     own_rules: bool = False
     predictor: Any = None
     table: Any = None
+    outages: PlannedOutages | None = None
 
     @cached_property
     def measures(self) -> dict[str, Any]:
@@ -67,6 +71,8 @@ class Result(RunResult[Outcome]):
 
     def _tables(self) -> dict[str, pl.DataFrame]:
         found = super()._tables()
+        if self.outages is not None:
+            found["maintenance"] = table_of(self.outages)
         return found if self.users is None else {**found, "users": self.users}
 
     @cached_property
@@ -95,10 +101,12 @@ class Result(RunResult[Outcome]):
 
     def _given(self) -> dict[str, Any]:
         repeated = self.outcome.parameters.repeat_failures
+        outages = {} if self.outages is None else {"planned_outages": len(self.outages)}
         return {
             "predictor": self._predictor(),
             "own_rules": self.own_rules,
             "repeat_period": self.outcome.failures.span if repeated else 0,
+            **outages,
         }
 
     def _predictor(self) -> dict[str, Any]:
@@ -135,7 +143,6 @@ class Result(RunResult[Outcome]):
         write_event_log(self.outcome, folder, self.predictor, self.table)
 
     def _told(self, span: tuple[int, int] | None) -> Report:
-        told = reports.ToldRun(
-            self.summary, **self._tables(), gantt_span=span, cleaning=self.cleaning
-        )
+        tables = {name: one for name, one in self._tables().items() if name != "maintenance"}
+        told = reports.ToldRun(self.summary, **tables, gantt_span=span, cleaning=self.cleaning)
         return reports.report(told)

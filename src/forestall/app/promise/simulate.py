@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from forestall.app.kit.beside import Beside
 from forestall.app.kit.checked import checked
 from forestall.app.kit.given import failures_of, jobs_of
 from forestall.app.kit.learned import by_name
 from forestall.app.kit.own import own_of
 from forestall.app.promise.hazard import at_start
 from forestall.app.promise.learned import answers, plugin_of
+from forestall.app.promise.maintenance import beside_planned
 from forestall.app.promise.result import Result
 from forestall.engine.promise.own import AskedPolicy, Policy
+from forestall.engine.promise.planned import WithPlanned
 from forestall.engine.promise.plugin import Placement
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
@@ -25,12 +29,18 @@ from forestall.simulate.kit.failures import expected_downtime, prepare_failures
 from forestall.simulate.promise.parameters import NAMED, Parameters
 from forestall.simulate.promise.prepare import foreseen_by, prepare_jobs
 from forestall.simulate.promise.run import first_moment, play
+from forestall.traces.maintenance import read_maintenance
 from forestall.traces.users import read_users
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
+    from forestall.model.failures import PlannedOutages
+    from forestall.model.metrics import Metrics
+    from forestall.model.ras import RasLog
     from forestall.predict.base import Predictor
     from forestall.predict.tabulated import Tabulated
+
+WITH_BESIDE: Final = "a predictor that has learnt, with {events} or {metrics}"
 
 
 def simulate(
@@ -40,6 +50,9 @@ def simulate(
     policy: str | Policy = "promise",
     predictor: TracePredictor | HazardPredictor | Learner | Predictor | str | None = None,
     placement: str | Placement | None = None,
+    events: RasLog | str | Path | None = None,
+    metrics: Metrics | str | Path | None = None,
+    maintenance: str | Path | None = None,
     log_events: bool = False,
     progress: Progress | None = None,
     **parameters: Any,
@@ -58,6 +71,10 @@ def simulate(
         "trace" means a trace predictor of the parameter `accuracy`
     placement : "fault-aware", "first", or a function (free, size, risk, start, end) -> nodes; None
         means fault-aware for the promise policy and first for the classic ones
+    events, metrics : what a predictor that has learnt goes by beside failures: logs, or their
+        files; at any moment it knows of those before it
+    maintenance : planned outages, which come and are foreseen with probability 1: a CSV file
+        start,end[,nodes], or text such as "10d/10d8h 0-15; 20d/20d4h"
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
     progress : called now and then with the number of jobs done and of all jobs
     **parameters : see `forestall.simulate.promise.parameters.Parameters`
@@ -74,7 +91,53 @@ def simulate(
     """
     run_log = failures_of(failures)
     own_rule = own_of("policy", Policy, policy)
-    parameters = {"policy": policy if own_rule is None else own_rule.name, **parameters}
+    named = {"policy": policy if own_rule is None else own_rule.name, **parameters}
+    own_placement = placement if callable(placement) else None
+    if own_placement is None:
+        named = {"placement": placement, **named}
+    settings, asks = _settings_of(named, predictor, run_log)
+    log = prepare_failures(run_log, settings)
+    outages, played = None, log
+    if maintenance is not None:
+        outages, played = _planned(maintenance, log, settings)
+    workload = prepare_jobs(jobs_of(jobs), log, settings)
+    period = log.span if settings.repeat_failures else 0
+    start = first_moment(workload, played)
+    beside = Beside.of(run_log, events, metrics)
+    learnt = at_start(asks, settings, start) if settings.predictor == "hazard" else None
+    known = None if isinstance(asks, TracePredictor) else learnt or asks
+    table = None
+    if settings.predictor == "learned" and not isinstance(known, Learner):
+        raise ParameterError("predictor", "learned", "a trained predictor, or the file of one")
+    if isinstance(known, Learner):
+        table = answers(known, settings, log, start, beside)
+    elif beside:
+        raise ParameterError("predictor", settings.predictor, WITH_BESIDE)
+    own = None if known is learnt or table is not None else known
+    plugin, asked = None, None
+    if own_rule is not None:
+        asked = AskedPolicy(own_rule, workload.jobs.user)
+    if own is not None and outages is not None:
+        own = WithPlanned(own, outages, expected_downtime(settings))
+    if own is not None or own_placement is not None:
+        plugin = plugin_of(own, own_placement, settings, period)
+    prediction = _prediction(learnt, table, settings, log, period)
+    if outages is not None:
+        prediction = beside_planned(prediction, outages, settings)
+    outcome = play(
+        workload, played, settings, prediction,
+        plugin=plugin, policy=asked, population=settings.population, log_events=log_events,
+        progress=progress,
+    )  # fmt: skip
+    sources = {"jobs": workload.jobs.source, "failures": log.source}
+    cleaning = workload.cleaning + played.cleaning
+    return Result(outcome, sources, cleaning, plugin is not None, known, table, outages)
+
+
+def _settings_of(
+    parameters: dict[str, Any], predictor: Any, run_log: Failures
+) -> tuple[Parameters, Any]:
+    """Return checked parameters, and what predicts, made of its name or file where it has one."""
     if isinstance(predictor, str | Path):
         parameters, predictor = by_name(predictor, NAMED, parameters, run_log)
     if isinstance(predictor, Learner):
@@ -85,39 +148,21 @@ def simulate(
         parameters = {"predictor": "hazard", **parameters}
     if parameters.get("users") is not None:
         parameters["users"] = read_users(parameters["users"]).text
-    own_placement = placement if callable(placement) else None
-    if own_placement is None:
-        parameters = {"placement": placement, **parameters}
     settings = checked(Parameters, parameters)
     if settings.users is not None and not settings.entry.promises:
         raise ParameterError("users", settings.users, "only with {policy} promise")
-    log = prepare_failures(run_log, settings)
-    workload = prepare_jobs(jobs_of(jobs), log, settings)
-    period = log.span if settings.repeat_failures else 0
-    start = first_moment(workload, log)
-    learnt = at_start(predictor, settings, start) if settings.predictor == "hazard" else None
-    known = None if isinstance(predictor, TracePredictor) else learnt or predictor
-    table = None
-    if settings.predictor == "learned" and not isinstance(known, Learner):
-        raise ParameterError("predictor", "learned", "a trained predictor, or the file of one")
-    if isinstance(known, Learner):
-        table = answers(known, settings, log, start)
-    own = None if known is learnt or table is not None else known
-    plugin, asked = None, None
-    if own_rule is not None:
-        asked = AskedPolicy(own_rule, workload.jobs.user)
-    if own is not None or own_placement is not None:
-        plugin = plugin_of(own, own_placement, settings, period)
-    prediction = _prediction(learnt, table, settings, log, period)
-    outcome = play(
-        workload, log, settings, prediction,
-        plugin=plugin, policy=asked, population=settings.population, log_events=log_events,
-        progress=progress,
-    )  # fmt: skip
-    sources = {"jobs": workload.jobs.source, "failures": log.source}
-    return Result(
-        outcome, sources, workload.cleaning + log.cleaning, plugin is not None, known, table
-    )
+    return settings, predictor
+
+
+def _planned(
+    maintenance: str | Path, log: Failures, settings: Parameters
+) -> tuple[PlannedOutages, Failures]:
+    """Return planned outages, and the failures of a run with them among them."""
+    if settings.repeat_failures:
+        raise ParameterError("repeat_failures", True, "false, with {maintenance}")
+    outages, left_out = read_maintenance(maintenance, log, settings.nodes)
+    played = outages.among(log)
+    return outages, replace(played, cleaning=played.cleaning + left_out)
 
 
 def _prediction(

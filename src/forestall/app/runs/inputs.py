@@ -14,7 +14,7 @@ from forestall.traces.read import read_failures, read_jobs
 from forestall.traces.training import read_training
 
 with lazily():
-    from forestall.app.kit import learned
+    from forestall.app.kit import beside, learned
 
 if TYPE_CHECKING:
     from forestall.model.hosts import HostTraces
@@ -43,6 +43,9 @@ class Inputs:
     hosts: Path | None = None
     host_speeds: Path | None = None
     period: int | None = None
+    events: Path | None = None
+    metrics: Path | None = None
+    maintenance: str | None = None
 
     def read_jobs(self) -> Jobs:
         """Return the chosen jobs."""
@@ -99,12 +102,28 @@ class Inputs:
             format=self.failure_format,
             strict=self.strict,
         )
-        return learned.Training(log)
+        if self.events is None and self.metrics is None:
+            return learned.Training(log)
+        return learned.Training(
+            log, beside.Beside.of(failures, self.events, self.metrics, strict=self.strict)
+        )
+
+    def read_beside(self, failures: Failures) -> dict[str, Any]:
+        """Return what a run of promises is given besides, as `Model.simulate` takes it."""
+        found: dict[str, Any] = {}
+        if self.events is not None or self.metrics is not None:
+            one = beside.Beside.of(failures, self.events, self.metrics, strict=self.strict)
+            found = {"events": one.events, "metrics": one.metrics}
+        if self.maintenance is not None:
+            found["maintenance"] = self.maintenance
+        return found
 
     def told(self) -> dict[str, Any]:
         """Return the options of reading that are not the defaults, for `summary.json`."""
         plain = Inputs(self.log)
-        paths = {n: getattr(self, n) for n in ("train", "predictor", "host_speeds")}
+        paths = {
+            n: getattr(self, n) for n in ("train", "predictor", "host_speeds", "events", "metrics")
+        }
         given = asdict(self) | {n: None if p is None else str(p) for n, p in paths.items()}
         logs = {"log", "failures", "hosts"}
         names = [n for n in given if n not in logs and given[n] != getattr(plain, n)]

@@ -61,6 +61,12 @@ class Replayed:
         return Section("decisions", "Decisions", facts=(fact,), body=() if self.same else (table,))
 
 
+def is_ledger(target: str) -> bool:
+    """Whether what is to be replayed is the ledger of a live controller, rather than a run's
+    folder: a URL, or a file."""
+    return "://" in target or Path(target).is_file()
+
+
 def replay(
     folder: str | Path,
     *,

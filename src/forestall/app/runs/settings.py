@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FAILURE_OPTIONS: Final = ("failure_format", "system", "from", "days", "fold_nodes")
 TRAINING_OPTIONS: Final = ("train", "train_from", "train_days")
+BESIDE_OPTIONS: Final = ("events", "metrics", "maintenance")
 HOST_OPTIONS: Final = ("hosts", "host_speeds", "period")
 READING_OPTIONS: Final = (
     *("failures", *FAILURE_OPTIONS, *HOST_OPTIONS, "jobs", "processors_per_node", "strict"),
@@ -54,6 +55,9 @@ READ_AS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "train": path_of,
     "train_from": text_of,
     "train_days": real_of,
+    "events": path_of,
+    "metrics": path_of,
+    "maintenance": text_of,
     "hosts": path_of,
     "host_speeds": path_of,
     "period": lambda name, value: parse_duration(value, name),
@@ -178,6 +182,7 @@ def inputs_of(log: Path, values: Mapping[str, Any], model: Model = PROMISE) -> I
     per_node = 1 if "processors_per_node" in model.fields else values.get("processors_per_node", 1)
     failures = values.get("failures")
     check_hosts(values, model)
+    check_beside(values, model)
     if failures is None:
         for name in FAILURE_OPTIONS:
             if name in values and not (model.on_hosts and name != "failure_format"):
@@ -213,6 +218,19 @@ def check_hosts(values: Mapping[str, Any], model: Model) -> None:
         )
 
 
+def check_beside(values: Mapping[str, Any], model: Model) -> None:
+    """Raise ParameterError where what only runs of promises know is given to another model, or
+    without what it goes with."""
+    for name in BESIDE_OPTIONS:
+        if name not in values:
+            continue
+        if model is not PROMISE:
+            allowed = f"only with {{model}} promise, not with {{model}} {model.name}"
+            raise ParameterError(name, str(values[name]), allowed)
+        if name != "maintenance" and "failures" not in values:
+            raise ParameterError(name, str(values[name]), "a failure log as well ({failures} FILE)")
+
+
 def read_config(path: Path, known: Iterable[str]) -> dict[str, Any]:
     """Return the options in a TOML file by key; TraceError for a key that is not `known`."""
     try:
@@ -245,4 +263,4 @@ def with_config(config: Path | None, given: Mapping[str, Any]) -> dict[str, Any]
 
 def known_options() -> tuple[str, ...]:
     """Return the options of a run of any model, but for those of its output."""
-    return ("model", *all_parameters(), *READING_OPTIONS, *TRAINING_OPTIONS)
+    return ("model", *all_parameters(), *READING_OPTIONS, *TRAINING_OPTIONS, *BESIDE_OPTIONS)

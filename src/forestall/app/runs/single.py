@@ -38,6 +38,7 @@ def run(settings: Settings, *, force: bool = False, progress: Progress | None = 
         failures,
         log_events=settings.log_events,
         progress=progress,
+        **settings.inputs.read_beside(failures),
         **arguments_of(settings.parameters, training, settings.inputs.predictor),
     )
     told = {name: str(value) for name, value in settings.inputs.told().items()}

@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from forestall.model.jobs import Jobs
     from forestall.show.report import Report
 
-Logs = tuple["Jobs", Any, "Training | None"]
-"""The logs of a sweep: jobs, failures or hosts, and what was known before."""
+Logs = tuple["Jobs", Any, "Training | None", dict[str, Any]]
+"""The logs of a sweep: jobs, failures or hosts, what was known before, and what is given
+besides."""
 Point = tuple[int, "AnyParameters"]
 MOST_CHUNK = 8
 WORTH_IT = 4.0
@@ -123,7 +124,7 @@ def run_sweep(
         raise ParameterError("workers", workers, "at least 1")
     check_folder(out, force=force, ours=is_sweep_folder)
     jobs, world = plan.inputs.read_jobs(), plan.model.world(plan.inputs)
-    logs = (jobs, world, plan.inputs.read_training(world))
+    logs = (jobs, world, plan.inputs.read_training(world), plan.inputs.read_beside(world))
     first = measured(plan, logs, plan.points[0])
     began = time.monotonic()
     if workers is None and len(plan.points) > 1:
@@ -170,8 +171,8 @@ def cores() -> int:
 def measured(plan: Plan, logs: Logs, parameters: AnyParameters) -> Measures:
     """Return the measures of one point, flat: no lists, parts of dictionaries joined by ``_``."""
     flat: Measures = {}
-    jobs, failures, training = logs
-    given = arguments_of(parameters, training, plan.inputs.predictor)
+    jobs, failures, training, besides = logs
+    given = {**besides, **arguments_of(parameters, training, plan.inputs.predictor)}
     own = plan.own_of(parameters)
     if own is not None:
         given[plan.model.decides] = own
@@ -242,7 +243,8 @@ def _begin(plan: Plan) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     inputs = plan.inputs
     world = plan.model.world(inputs)
-    _work.append((plan, (inputs.read_jobs(), world, inputs.read_training(world))))
+    training, besides = inputs.read_training(world), inputs.read_beside(world)
+    _work.append((plan, (inputs.read_jobs(), world, training, besides)))
 
 
 def _end_with_parent() -> None:

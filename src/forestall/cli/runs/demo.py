@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -79,8 +82,27 @@ def _print(done: Demo) -> None:
         f"--nodes {runs_demo.NODES} --accuracy 0.7 --risk 0.99",
         indent=2,
     )
+    say("The same promises live, on a simulated cluster that needs no Slurm:")
+    ledger = done.folder.with_name(f"{done.folder.name}-live.db")  # the folder is the run's alone
+    say(f"{started_by()} {LIVE} --ledger {shlex.quote(f'sqlite:///{ledger}')}", indent=2)
 
 
+def started_by() -> str:
+    """Return how forestall was started, as one types it from here."""
+    program = Path(sys.argv[0])
+    if program.name != "forestall":
+        return "forestall"
+    known = shutil.which("forestall")
+    if known is not None and Path(known).resolve() == program.resolve():
+        return "forestall"
+    try:
+        return shlex.quote(str(program.absolute().relative_to(Path.cwd())))
+    except ValueError:
+        return shlex.quote(str(program.absolute()))
+
+
+LIVE = "serve --simulated --nodes 16 --speed 60"
+"""The command that goes on where the demonstration ends."""
 TITLES = {
     "no prediction": "Without prediction",
     "accuracy 0.7": "With 70 % of the failures foreseen",

@@ -19,6 +19,7 @@ from forestall.model.settings import Setting
 JOBS: Final = "Job log"
 FAILURES: Final = "Failure log"
 TRAINED: Final = "Training log"
+OBSERVED: Final = "Observed and planned (--model promise)"
 OUTPUT: Final = "Output"
 HOST_TRACES: Final = "Host traces (--model cycle)"
 
@@ -52,6 +53,18 @@ TRAINING: Final = (
     Choice("train_days", TRAINED, "Length of its window (default: up to the run).", "DAYS"),
 )
 """Options of the log that a predictor learns from."""
+
+BESIDE: Final = (
+    Choice("events", OBSERVED, "System events (RAS, syslog) that the predictor reads.", "FILE"),
+    Choice("metrics", OBSERVED, "Metrics of nodes that the predictor reads.", "FILE|DIR"),
+    Choice(
+        "maintenance",
+        OBSERVED,
+        "Planned outages, known in advance: START/END [NODES]; ... or a CSV file start,end,nodes.",
+        "WINDOWS|FILE",
+    ),
+)
+"""Options of what is known beside failures."""
 
 HOSTS: Final = (
     Choice(

@@ -13,7 +13,7 @@ from typing import Final
 from forestall.app.kit.model import Model
 from forestall.app.runs.models import MODELS, READ, all_parameters
 from forestall.cli.choice import Choice, TextOptions, metavar_of, spelled
-from forestall.cli.runs.options import HOSTS, READING, TRAINING
+from forestall.cli.runs.options import BESIDE, HOSTS, READING, TRAINING
 from forestall.model.settings import Kind, Parameter
 from forestall.model.spelling import named
 from forestall.model.units import typed_duration
@@ -47,7 +47,8 @@ def parameter_choices(model: str | None = None) -> tuple[Choice, ...]:
 
 def run_options(*more: Choice, varied: bool = False) -> TextOptions:
     """Return the options of a run of any model; `varied`: with ranges and lists."""
-    return TextOptions((MODEL,), parameter_choices(), HOSTS, READING, TRAINING, more, varied=varied)
+    known = (HOSTS, READING, TRAINING, BESIDE)
+    return TextOptions((MODEL,), parameter_choices(), *known, more, varied=varied)
 
 
 def _models(name: str | None) -> list[Model]:

@@ -43,6 +43,9 @@ app = typer.Typer()
     "--days 365 --fold-nodes 8",
     "forestall simulate jobs.swf --failures lanl.csv --system 20 --from 2003-01-01 "
     "--predictor hazard --train lanl.csv --risk 0",
+    "forestall simulate jobs.swf --failures lanl.csv --system 20 --from 2004-09-01 "
+    "--predictor b.predictor --events ras.csv --metrics metrics.csv "
+    "--maintenance '10d/10d8h 0-15'",
     "forestall simulate jobs.swf --config run.toml --accuracy 0.9 --json",
     "forestall simulate jobs.swf --model virtual --failures failures.csv --nodes 32 "
     "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",

@@ -225,6 +225,28 @@ def free_throughout(timeline, first, end, size, free):
 
 
 @kernel
+def free_within(timeline, first, end, size, free, pool):
+    """Find the nodes of `pool` that are free from segment `first` to `end`; as `free_throughout`,
+    but free nodes are not counted beforehand. The pool has `size` nodes at least."""
+    edges, rows, tail = timeline.edges, timeline.rows, timeline.at[TAIL]
+    bits.copy(free, rows[edges[first].row])
+    if bits.meet(free, pool) < size:
+        return edges[first + 1].time
+    i = first + 1
+    while i < tail and edges[i].time < end:
+        if bits.meet(free, rows[edges[i].row]) < size:
+            bits.copy(free, rows[edges[i].row])
+            if bits.meet(free, pool) < size:
+                return edges[i + 1].time
+            back = i - 1
+            while bits.meet(free, rows[edges[back].row]) >= size:
+                back -= 1
+            return edges[back + 1].time
+        i += 1
+    return 0
+
+
+@kernel
 def next_end(timeline, near, lower):
     """Return the earliest time >= `lower` at which a reservation ends, or -1 where none does; the
     segment `near` does not lie after it."""

@@ -33,6 +33,7 @@ from forestall.decide.promise.search_state import (
     RISKY,
     SEEN,
     TOGETHER,
+    WITHIN,
 )
 from forestall.predict.foreseen_kernels import FAR
 
@@ -163,7 +164,11 @@ def free_at(timeline, machine, scratch, near, start, end, size):
     """Find the nodes that are free in [start, end) and up at `start`; 0 where they are enough,
     otherwise the earliest time at which it is worth to look again. `near` is the segment of
     `start`."""
-    skip = timelines.free_throughout(timeline, near, end, size, scratch.rows[FREE])
+    free = scratch.rows[FREE]
+    if scratch.search[0].within:
+        skip = timelines.free_within(timeline, near, end, size, free, scratch.rows[WITHIN])
+    else:
+        skip = timelines.free_throughout(timeline, near, end, size, free)
     if skip != 0:
         return skip
     if machine.at[machines.COUNT] == 0:  # the usual case: no node is down
@@ -189,13 +194,20 @@ def next_candidate(timeline, machine, near, lower):
 
 @kernel
 def open_search(timeline, scratch, now, wanted):
-    """Begin to look for a start whose probability of success is at least `wanted`; 0 or less takes
-    the first feasible one."""
+    """Begin to look for a start on any nodes whose probability of success is at least `wanted`; 0
+    or less takes the first feasible one."""
     at = scratch.search[0]
     at.start, at.lower, at.near = now, now, timelines.segment_of(timeline, now)
     at.recovery, at.give_up, at.wanted = now, FAR, wanted
     at.refused, at.first, at.best, at.best_start = 0, -1, -1.0, now
-    at.known = 0
+    at.known, at.within = 0, 0
+
+
+@kernel
+def take_within(scratch, pool):
+    """Let the search that was opened take nodes of the row `pool` only."""
+    scratch.search[0].within = 1
+    bits.copy(scratch.rows[WITHIN], pool)
 
 
 @merged

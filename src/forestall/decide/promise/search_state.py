@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from forestall._compile import record_of, records
 
-FREE, CHOSEN, RISKY, SEEN = range(4)
+FREE, CHOSEN, RISKY, SEEN, WITHIN = range(5)
 """Rows of nodes: those that are free; those chosen of them; those free ones whose risk is above 0;
-and room for a set in between."""
+room for a set in between; and those that may be taken at all, where not all may."""
 
 LOWEST, LEAST_RISKY, OWN = map(np.int64, range(3))
 """Rules of placement: the lowest free numbers; the least risk, lower number first among equals; a
@@ -28,14 +28,15 @@ nodes."""
 
 SEARCH: Final = record_of(
     "start end size lower near recovery give_up refused first best_start best:f8 wanted:f8 "
-    "asks known node"
+    "asks known node within"
 )
 """How far a search has come: the window that is tried, and for how many nodes; a time before which
 no other start is worth a try; the segment of the timeline at or before both; the first foreseen
 recovery not before `lower`; when to give up; offers refused; the first feasible start (-1: none
 yet); the best start of the refused ones, and its probability of success; the least probability of
 success that is taken. What Python is asked: one of the questions below (0: nothing); the sum of
-those that are answered for this window; a node that the question is about."""
+those that are answered for this window; a node that the question is about. Whether only nodes of
+the row WITHIN may be taken (0: all)."""
 
 EACH: Final = np.int64(1)
 """The risk of each free node: into `work`, and those above 0 into the row RISKY."""
@@ -52,7 +53,7 @@ LEARN: Final = np.int64(32)
 
 
 class Scratch(NamedTuple):
-    """uint64[4, words], WORK[nodes], OFFER[1], SEARCH[1]: without meaning once a
+    """uint64[5, words], WORK[nodes], OFFER[1], SEARCH[1]: without meaning once a
     search has ended, but for the offer and the chosen nodes."""
 
     rows: npt.NDArray[np.uint64]
@@ -64,7 +65,7 @@ class Scratch(NamedTuple):
 def new_scratch(nodes: int) -> Scratch:
     """Return room for searches on a machine of so many nodes."""
     return Scratch(
-        np.zeros((4, (nodes + 63) // 64), dtype=np.uint64),
+        np.zeros((5, (nodes + 63) // 64), dtype=np.uint64),
         records(nodes, WORK),
         records(1, OFFER),
         records(1, SEARCH),

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
 from typing import Any, Final, Self
 
 import numpy as np
@@ -16,9 +15,12 @@ from forestall.decide.nodes.machine_kernels import DOWN, Machine
 from forestall.decide.nodes.queue_kernels import JobQueue
 from forestall.decide.nodes.timeline_kernels import Timeline
 from forestall.decide.promise.asked_risk_kernels import AskedPredictor
+from forestall.decide.promise.planned_risk_kernels import Planned
 from forestall.decide.promise.search_state import CHOSEN, Scratch
 from forestall.engine import kept
 from forestall.engine.contract import Stories, Watch, check_state, in_order, whole
+from forestall.engine.promise.forgetting import without_ended
+from forestall.engine.promise.fronts import thinned
 from forestall.engine.promise.own import AskedPolicy
 from forestall.engine.promise.plugin import Plugin, members
 from forestall.engine.promise.policies import POLICIES
@@ -51,18 +53,9 @@ with lazily():
     )
 
 _CLASSES: Final = (
-    State,
-    Rules,
-    Machine,
-    Timeline,
-    JobQueue,
-    Scratch,
-    Answers,
-    Foreseen,
-    Hazard,
-    HazardTable,
-    AskedPredictor,
-)
+    State, Rules, Machine, Timeline, JobQueue, Scratch, Answers,
+    Foreseen, Hazard, HazardTable, Planned, AskedPredictor,
+)  # fmt: skip
 _PLACES: Final = EventKind.STARTED.rank
 """Events of later ranks place jobs: what should have ended or returned by now is settled before."""
 _STARTS: Final = (EventKind.START_DUE, EventKind.PASS)
@@ -145,6 +138,33 @@ class Engine(EngineSteps):
         if node in self._drained:
             return "DRAINED"
         return "DOWN" if self.is_away(node) else "UP"
+
+    # ------------------------------------------------------------------------- after a restart
+
+    def take_over(self, job: int, since: int, deadline: int, probability: float) -> None:
+        """Place a job that was promised to another engine, from `since` on at the earliest; its
+        deadline and probability are as they were said. To be asked of a job that was just made
+        known, in place of its event SUBMITTED. Raises ParameterError."""
+        if not isinstance(self._course, Reserved) or self.job_state(job) != "NEW":
+            raise ParameterError("job", job, "one that was just made known to the promise policy")
+        now = max(self.now, 0)
+        self._course.take_over(job, since, deadline, probability, now)
+        self._stories.tell("job", job, self.job_state(job), now, "TAKEN_OVER")
+        if self._watch is not None:
+            self._watch.after(EventKind.SUBMITTED, now)
+
+    def forget_ended(self) -> npt.NDArray[np.int64]:
+        """Forget jobs that have ended: memory that only grew is given back, and nothing that is
+        decided later changes. Those that are left have new positions, without gaps: return the old
+        one of each, ascending."""
+        self.state, left = without_ended(self.state, self.jobs)
+        self.jobs = len(left)
+        place = {int(old): new for new, old in enumerate(left)}
+        self.held = {place[job] for job in self.held}
+        self._course = self._new_course()
+        self._stories.renumber("job", place)
+        self._watch = self._watch and Watch((JOBS, NODES), self._states)
+        return left
 
     # ------------------------------------------------------------------------------- events
 
@@ -256,14 +276,14 @@ class Engine(EngineSteps):
 
     # ------------------------------------------------------------------------------- quotes
 
-    def quote(self, size: int, estimate: int, interval: int, now: int) -> Quote:
+    def quote(self, size: int, estimate: int, interval: int, now: int, *, pool: int = 0) -> Quote:
         """Return what a job submitted now would be promised. The same search as for a real one,
         without the commitment: nothing that a later decision depends on changes. Raises
         ParameterError where fewer nodes are up or known to return."""
-        engine = self._asked_at(size, estimate, interval, now)
-        before = None if self._watch is None else _lasting(self.state)
+        engine = self._asked_at(size, estimate, interval, now, pool)
+        before = None if self._watch is None else kept.lasting(self.state)
         length = int(promise_entry_kernels.length_for(engine.state, estimate, interval))
-        reason = engine.asking(promise_entry_kernels.quote, now, size, length, now=now)
+        reason = engine.asking(promise_entry_kernels.quote, now, size, length, pool, now=now)
         self._check_same(before)
         return engine._offered(int(reason), now)
 
@@ -276,6 +296,7 @@ class Engine(EngineSteps):
         *,
         by: int | None = None,
         most: int = MOST_OFFERS,
+        pool: int = 0,
     ) -> list[Quote]:
         """Return what a job submitted now could choose from: the Pareto front of start, deadline
         and probability, each offer later than the one before and more probable. Like a quote, it
@@ -286,24 +307,27 @@ class Engine(EngineSteps):
         size, estimate, interval : nodes; run time and time between checkpoint requests, s
         by : the latest deadline, s; None: whatever a longer wait buys
         most : how many; of more the first, the last, and those that gain most are given
+        pool : whose nodes the job may have; 0: any
 
         Each is what a job would be promised whose user takes that probability at least. Empty where
         no start is known, or none ends by then.
         """
         if most < 1:
             raise ParameterError("most", most, "a whole number, at least 1")
-        engine = self._asked_at(size, estimate, interval, now, least=0)
-        if size > engine.usable():
+        engine = self._asked_at(size, estimate, interval, now, pool, least=0)
+        if size > engine.usable(pool):
             return []
-        before = None if self._watch is None else _lasting(self.state)
+        before = None if self._watch is None else kept.lasting(self.state)
         length = int(promise_entry_kernels.length_for(engine.state, estimate, interval))
-        front = engine._front(now, size, length, int(FAR) if by is None else by - length)
+        last = int(FAR) if by is None else by - length
+        front = engine._front(now, size, length, last, pool)
         self._check_same(before)
-        return _thinned(front, most)
+        return thinned(front, most)
 
-    def _front(self, now: int, size: int, length: int, last: int) -> list[Quote]:
+    def _front(self, now: int, size: int, length: int, last: int, pool: int) -> list[Quote]:
         """Return all offers that start by `last`."""
-        reason = self.asking(reserved_entry_kernels.look, now, now, 0.0, size, length, now=now)
+        asked = (now, now, 0.0, size, length, pool)
+        reason = self.asking(reserved_entry_kernels.look, *asked, now=now)
         front: list[Quote] = []
         offer = self.state.scratch.offer[0]
         while offer["start"] <= last:
@@ -319,13 +343,13 @@ class Engine(EngineSteps):
         return front
 
     def _asked_at(
-        self, size: int, estimate: int, interval: int, now: int, least: int = 1
+        self, size: int, estimate: int, interval: int, now: int, pool: int, least: int = 1
     ) -> Engine:
         """Return the engine that is asked: this one, or, where runs or nodes are late, a copy that
         has settled them."""
         if not self.policy.promises:
             raise ParameterError("policy", self.policy.name, "promise: the others promise nothing")
-        self.check_job(size, estimate, interval)
+        self.check_job(size, estimate, interval, pool)
         engine, before = self, now - 1  # what ends or returns in this second may not be told yet
         if self.late_job(before) >= 0 or self.late_node(before) >= 0:
             engine = copy.copy(self)
@@ -333,8 +357,8 @@ class Engine(EngineSteps):
             engine._course = engine._new_course()
             engine._course.settle(before, now)
             engine._course.settle_jobs(now)
-        if least and size > engine.usable():
-            allowed = f"at most {engine.usable()} nodes, which are up or known to return"
+        if least and size > engine.usable(pool):
+            allowed = f"at most {engine.usable(pool)} nodes, which are up or known to return"
             raise ParameterError("size", size, allowed)
         return engine
 
@@ -354,11 +378,12 @@ class Engine(EngineSteps):
             **figures,
         )
         probability = float(offer["probability"])
-        return Quote(decision.start, decision.end, probability, nodes, (decision.why,))
+        return Quote(decision.start, decision.end, probability, nodes, (decision.why,), decision)
 
     def _check_same(self, before: dict[str, bytes] | None) -> None:
         if before is not None:
-            changed = [name for name, held in _lasting(self.state).items() if held != before[name]]
+            after = kept.lasting(self.state)
+            changed = [name for name, held in after.items() if held != before[name]]
             assert not changed, f"a quote changed {', '.join(changed)}"
 
     # --------------------------------------------------------------------------------- time
@@ -453,26 +478,3 @@ def _policy_of(rules: Rules, asked: AskedPolicy | None) -> Any:
         allowed = "none beside a compiled policy" if asked else "given where rules say so"
         raise ParameterError("a policy in Python", asked, allowed)
     return entry
-
-
-def _thinned(front: list[Quote], most: int) -> list[Quote]:
-    """Return at most so many offers: the first, the last, and between them those that gain most."""
-    if len(front) <= most:
-        return front
-    if most == 1:
-        return front[:1]
-    gains = [
-        (b.probability - a.probability, -k) for k, (a, b) in enumerate(pairwise(front[:-1]), 1)
-    ]
-    best = sorted(-k for _, k in sorted(gains, reverse=True)[: most - 2])
-    return [front[0], *(front[k] for k in best), front[-1]]
-
-
-def _lasting(state: State) -> dict[str, bytes]:
-    """Return what a state holds between events, as bytes: no room to work in, and no prediction,
-    whose present moment goes on."""
-    return {
-        name: np.asarray(held).tobytes()
-        for name, held in kept.parts(state).items()
-        if not name.startswith(("scratch.", "prediction."))
-    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from forestall._compile import entry
 from forestall.decide.promise import checkpoint_kernels as checkpoints
-from forestall.decide.promise import offer_kernels as offers
 from forestall.decide.promise import risk_kernels as risks
 from forestall.engine.promise import promise_kernels as promise
 
@@ -26,11 +25,11 @@ def length_for(state, estimate, interval):
 
 
 @entry
-def quote(state, now, size, length, again):
-    """Find the offer that a job would get now and return its reason; the offer is left in the
-    scratch room and nothing else changes. -1 where Python has to be asked first: then call with
-    the answer and `again`."""
+def quote(state, now, size, length, pool, again):
+    """Find the offer that a job would get now on nodes of a pool (0: on any) and return its reason;
+    the offer is left in the scratch room and nothing else changes. -1 where Python has to be asked
+    first: then call with the answer and `again`."""
     if not again:
         risks.move_on(state.prediction, now)
-        offers.open_search(state.timeline, state.scratch, now, state.rules.wanted)
+        promise.open_search(state, now, state.rules.wanted, pool)
     return promise.reason_of(state, now) if promise.search(state, now, size, length) else -1

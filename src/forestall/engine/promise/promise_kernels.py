@@ -76,6 +76,14 @@ def commit(state, j, fresh, reason, node):
     record.left_out, record.left_out_at = offer.left_out, offer.left_out_at
 
 
+@inlined
+def open_search(state, now, wanted, pool):
+    """Begin to look for a start on nodes of a pool; see `offer_kernels.open_search`."""
+    offers.open_search(state.timeline, state.scratch, now, wanted)
+    if pool > 0:
+        offers.take_within(state.scratch, state.pools[pool])
+
+
 @merged
 def search(state, now, size, length):
     """Go on with the search for a start; see `offer_kernels.search`."""
@@ -185,7 +193,7 @@ def take(state, kind, key, until, now):
         settle(state, kind, key, now)
     if task.job >= 0:
         task.kind, task.fresh, task.reason, task.node = PLACE, fresh, reason, node
-        offers.open_search(state.timeline, state.scratch, now, state.rules.wanted * fresh)
+        open_search(state, now, state.rules.wanted * fresh, state.jobs[task.job].pool)
     elif kind == _CHECKPOINT_REQUESTED:
         task.kind, task.job = CHECKPOINT, key
 

@@ -135,6 +135,23 @@ class Reserved:
         of this second has begun another one at it."""
         kernels.move_on(self._steps.state, now)
 
+    # ----------------------------------------------------------------- jobs of before a restart
+
+    def take_over(self, job: int, since: int, deadline: int, probability: float, now: int) -> None:
+        """Place a job that was promised before, from `since` on at the earliest; its promise is as
+        it was made."""
+        steps, jobs = self._steps, self._steps.state.jobs
+        self._ready(now)
+        steps.make_room()
+        kernels.admit(steps.state, job)
+        jobs["deadline"][job], jobs["promise"][job] = deadline, probability
+        usable = steps.usable_for(job)
+        if steps.field(job, "size") > usable:
+            steps.hold(job, usable, now)
+            return
+        self._look(job, max(since, now), 0.0, now)
+        self._commit(job, Homeless(Reason.WAITS_FOR_NODES, -1, since), False, now)
+
     # ------------------------------------------------------------------------- jobs that end
 
     def ended(self, event: Event) -> list[Decision]:
@@ -277,7 +294,7 @@ class Reserved:
         """Move a reservation to where it starts no later, with a probability of success above this;
         else it stays as it was."""
         steps = self._steps
-        usable = steps.field(job, "size") <= steps.usable()
+        usable = steps.field(job, "size") <= steps.usable_for(job)
         start, end = steps.field(job, "start"), steps.field(job, "end")
         before = steps.state.timeline.rows[steps.field(job, "row")].copy()
         if not usable:
@@ -316,7 +333,7 @@ class Reserved:
         for job in sorted(self._homeless):
             self._ready(now)
             why = self._homeless.pop(job)
-            usable = steps.usable()
+            usable = steps.usable_for(job)
             if steps.field(job, "size") > usable:
                 if job not in steps.held:
                     found.append(steps.hold(job, usable, now))
@@ -331,7 +348,8 @@ class Reserved:
         steps = self._steps
         steps.make_room()
         size, length = steps.field(job, "size"), int(kernels.length_of(steps.state, job))
-        return int(steps.asking(kernels.look, now, since, wanted, size, length, now=now))
+        told = (now, since, wanted, size, length, steps.field(job, "pool"))
+        return int(steps.asking(kernels.look, *told, now=now))
 
     def _commit(self, job: int, why: Homeless, fresh: bool, now: int) -> list[Decision]:
         steps = self._steps

@@ -53,12 +53,13 @@ def move_on(state, now):
 
 
 @entry
-def look(state, now, since, wanted, size, length, again):
-    """Find the first start from `since` on whose probability of success is at least `wanted` (0:
-    any); return its reason. The offer is left in the scratch room and nothing else changes. -1
-    where Python has to be asked first: then call with the answer and `again`."""
+def look(state, now, since, wanted, size, length, pool, again):
+    """Find the first start from `since` on, on nodes of a pool (0: on any), whose probability of
+    success is at least `wanted` (0: any); return its reason. The offer is left in the scratch room
+    and nothing else changes. -1 where Python has to be asked first: then call with the answer and
+    `again`."""
     if not again:
-        offers.open_search(state.timeline, state.scratch, since, wanted)
+        promise.open_search(state, since, wanted, pool)
     return promise.reason_of(state, now) if promise.search(state, now, size, length) else -1
 
 

@@ -24,6 +24,7 @@ from forestall.decide.nodes.queue_kernels import (
 )
 from forestall.decide.nodes.timeline_kernels import EDGE, Timeline
 from forestall.decide.promise.asked_risk_kernels import AskedPredictor
+from forestall.decide.promise.planned_risk_kernels import Planned
 from forestall.decide.promise.search_state import Scratch, new_scratch
 from forestall.engine.promise.policies import OWN, POLICIES
 from forestall.predict.foreseen_kernels import Foreseen
@@ -40,13 +41,13 @@ NEW, WAITING, RUNNING, DONE = map(np.int64, range(4))
 
 JOB: Final = record_of(
     "size estimate interval submit status start end deadline promise:f8 saved progress mark "
-    "requested_at since row low place"
+    "requested_at since row low place pool"
 )
 """What the scheduler knows of a job: nodes; expected run time; seconds between checkpoint requests;
 submit time; status; reservation or run [start, end); promise (deadline -1: none); work saved and
 progress at the last request, s; what a failure now would roll back to; the last request; requests
 since the last checkpoint; row of its node set (-1: none), a word before which that is empty, and
-its place in the machine's list of running jobs."""
+its place in the machine's list of running jobs; the pool of which it takes its nodes (0: all)."""
 
 DECISION: Final = record_of(
     "kind reason job node start end deadline probability:f8 count at left_out left_out_at ranges"
@@ -61,7 +62,7 @@ TASK: Final = record_of("kind job fresh reason node failed")
 whether it is placed for the first time (0 or 1); otherwise why, and because of which node; a node
 that has failed, which the prediction has not been told yet (-1: none)."""
 
-Prediction = Foreseen | Hazard | HazardTable | AskedPredictor
+Prediction = Foreseen | Hazard | HazardTable | Planned | AskedPredictor
 """What is known of failures to come; kernels are compiled for the one that a state has."""
 
 FINISHES, FAILURES, OPENED, CLOSED, CARRY_OPENED, CARRY_CLOSED = range(6)
@@ -96,7 +97,8 @@ class Answers(NamedTuple):
 class State(NamedTuple):
     """JOB[jobs]; the rules; the machine; the timeline (also the pool of bitset rows); the queue;
     room to work in; what is predicted; the decisions on the last event; TASK[1] what of it is left
-    to decide; int64[6] flags of the present second."""
+    to decide; int64[6] flags of the present second; uint64[pools, words], the nodes of each pool,
+    of which the promise policy may be told: 0 is all of them."""
 
     jobs: npt.NDArray[Any]
     rules: Rules
@@ -108,6 +110,7 @@ class State(NamedTuple):
     out: Answers
     task: npt.NDArray[Any]
     at: npt.NDArray[np.int64]
+    pools: npt.NDArray[np.uint64]
 
 
 def full_row(nodes: int) -> npt.NDArray[np.uint64]:
@@ -178,6 +181,7 @@ def new_state(jobs: int, nodes: int, rules: Rules, prediction: Prediction, start
         Answers(records(256, DECISION), np.zeros(1, dtype=np.int64)),
         records(1, TASK),
         np.zeros(6, dtype=np.int64),
+        full_row(nodes)[None].copy(),
     )
     state.at[OPENED] = state.at[CARRY_OPENED] = 2**60
     state.at[CLOSED] = state.at[CARRY_CLOSED] = -1

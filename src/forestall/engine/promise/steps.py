@@ -13,7 +13,7 @@ from forestall.decide.nodes.machine_kernels import COUNT, DOWN, RUNNING
 from forestall.engine.contract import whole
 from forestall.engine.growth import longer
 from forestall.engine.promise.own import AskedPolicy
-from forestall.engine.promise.plugin import Plugin, members
+from forestall.engine.promise.plugin import Plugin, members, row_of
 from forestall.engine.promise.policies import PolicyEntry
 from forestall.engine.promise.room_entry_kernels import room
 from forestall.engine.promise.state import NOTHING, PLACE, WAITING, State, grown
@@ -52,27 +52,44 @@ class EngineSteps:
         """Jobs that cannot be placed before nodes are back."""
         self._plugin, self._asked = plugin, asked
 
-    def add_job(self, size: int, estimate: int, interval: int, submit: int) -> int:
+    def set_pool(self, pool: int, nodes: NodeSet) -> None:
+        """Say of which nodes a pool is: one that is known, or the next. Jobs that have places keep
+        them. Pool 0 is always all nodes. Raises ParameterError."""
+        pools, count = self.state.pools, len(self.state.machine.nodes)
+        if not self.policy.promises:
+            raise ParameterError("policy", self.policy.name, "promise: the others have no pools")
+        if not 0 < pool <= len(pools):
+            raise ParameterError("pool", pool, f"1 to {len(pools)}")
+        numbers = nodes.array()
+        if len(numbers) and int(numbers[-1]) >= count:
+            raise ParameterError("nodes", str(nodes), f"numbers below {count}")
+        if pool == len(pools):
+            self.state = self.state._replace(pools=np.concatenate((pools, pools[:1])))
+        self.state.pools[pool] = row_of(numbers, pools.shape[1])
+
+    def add_job(self, size: int, estimate: int, interval: int, submit: int, pool: int = 0) -> int:
         """Make a job known and return its position; it is scheduled when its event SUBMITTED comes.
 
-        Parameters: nodes; expected run time, seconds between checkpoint requests, submit time, s.
-        Raises ParameterError where the machine is too small.
+        Parameters: nodes; expected run time, seconds between checkpoint requests, submit time, s;
+        the pool whose nodes it takes. Raises ParameterError where the machine is too small.
         """
-        self.check_job(size, estimate, interval)
+        self.check_job(size, estimate, interval, pool)
         self.state = self.state._replace(jobs=longer(self.state.jobs, self.jobs + 1))
         job = self.state.jobs
         job["size"][self.jobs], job["estimate"][self.jobs] = size, estimate
         job["interval"][self.jobs], job["submit"][self.jobs] = interval, submit
-        job["row"][self.jobs] = -1
+        job["row"][self.jobs], job["pool"][self.jobs] = -1, pool
         self.jobs += 1
         return self.jobs - 1
 
-    def check_job(self, size: int, estimate: int, interval: int) -> None:
+    def check_job(self, size: int, estimate: int, interval: int, pool: int = 0) -> None:
         """Raise ParameterError for a job that the machine cannot have."""
         if not 1 <= size <= len(self.state.machine.nodes):
             raise ParameterError("size", size, f"1 to {len(self.state.machine.nodes)} nodes")
         if estimate < 1 or interval < 1:
             raise ParameterError("estimate and interval", (estimate, interval), "at least 1 s each")
+        if not 0 <= pool < len(self.state.pools):
+            raise ParameterError("pool", pool, f"0 to {len(self.state.pools) - 1}")
 
     # ------------------------------------------------------------------------------ looking
 
@@ -89,11 +106,23 @@ class EngineSteps:
         """Return whether a node is down or drained."""
         return bool(int(self.state.machine.rows[DOWN, node >> 6]) >> (node & 63) & 1)
 
-    def usable(self) -> int:
-        """Return how many nodes are up, or known to return."""
+    def usable(self, pool: int = 0) -> int:
+        """Return how many nodes of a pool (0: of all) are up, or known to return."""
         machine = self.state.machine
         away = machine.down[: machine.at[COUNT]]
-        return len(machine.nodes) - int((machine.nodes["up_at"][away] >= FAR).sum())
+        gone = away[machine.nodes["up_at"][away] >= FAR]
+        if pool == 0:
+            return len(machine.nodes) - len(gone)
+        row = self.state.pools[pool]
+        return int(np.bitwise_count(row & ~row_of(np.sort(gone), len(row))).sum())
+
+    def size_of(self, pool: int) -> int:
+        """Return how many nodes a pool has, whatever state they are in."""
+        return int(np.bitwise_count(self.state.pools[pool]).sum())
+
+    def usable_for(self, job: int) -> int:
+        """Return how many of the nodes that a job may have are up, or known to return."""
+        return self.usable(self.field(job, "pool"))
 
     def late_job(self, limit: int) -> int:
         """Return the lowest job that runs and should have ended by `limit`, or -1."""
@@ -124,13 +153,15 @@ class EngineSteps:
                 assert self._asked is not None, "only a policy in Python is asked"
                 self._asked.answer(self.state, now)
             return self.decisions(now)
-        if until < FAR and not self.state.machine.at[COUNT]:  # the usual case: no node is away
+        simple = not self.state.machine.at[COUNT] and len(self.state.pools) == 1
+        if until < FAR and simple:  # the usual case: no node is away
             done = promise_entry_kernels.handle(self.state, kind, key, until, now, False)
         else:
             reserved_entry_kernels.take(self.state, kind, key, until, now)
             task = self.state.task[0]
-            job, usable = int(task["job"]), self.usable()
-            if task["kind"] == PLACE and self.field(job, "size") > usable:
+            job, places = int(task["job"]), task["kind"] == PLACE
+            usable = self.usable_for(job) if places else 0
+            if places and self.field(job, "size") > usable:
                 task["kind"] = NOTHING
                 decisions = self._decided(now)
                 return [*decisions, self.hold(job, usable, now)]
@@ -166,6 +197,14 @@ class EngineSteps:
         """Ask the plugin what a search has stopped at."""
         assert self._plugin is not None, "only a plugin is asked"
         self._plugin.answer(self.state, now)
+
+    def want(self, probability: float) -> None:
+        """Place jobs from now on for another least probability of success, U. Raises
+        ParameterError."""
+        if not 0 <= probability <= 1:
+            raise ParameterError("wanted", probability, "a probability, from 0 to 1")
+        rules = self.state.rules._replace(wanted=float(probability))
+        self.state = self.state._replace(rules=rules)
 
     def asking(self, step: Callable[..., Any], *told: Any, now: int) -> Any:
         """Return what a step answers that may stop at questions, which is below 0 until it does

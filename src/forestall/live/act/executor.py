@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from threading import RLock
 from typing import Final
 
 from forestall.live.act.actor import Actor, Effect, NotCarriedOutError
@@ -52,7 +53,8 @@ class Executor:
     """Carries out intents within what the guard allows, and books what came of them.
 
     It is the only one that writes states of intents to its ledger. After an error of the ledger
-    (LedgerError) it reads anew how far everything came, and goes on from there.
+    (LedgerError) it reads anew how far everything came, and goes on from there. Any threads may
+    call it; one at a time is answered, so that a word on an intent waits while others are sent.
 
     Parameters
     ----------
@@ -72,6 +74,7 @@ class Executor:
         self._open: dict[str, _Open] | None = None
         self._written: list[tuple[Intent, int]] = []
         self._refused: dict[tuple[str, str], tuple[str, int]] = {}
+        self._one = RLock()
 
     def propose(self, intents: Iterable[Intent]) -> list[Intent]:
         """Take intents in, and return those that were.
@@ -80,8 +83,9 @@ class Executor:
         action on the same target), and those like one that was refused less than `again` seconds
         ago in the same state: a cycle may propose what the last one did.
         """
-        self._load()
-        return [intent for intent in intents if self._take_in(intent)]
+        with self._one:
+            self._load()
+            return [intent for intent in intents if self._take_in(intent)]
 
     def _take_in(self, intent: Intent) -> bool:
         """Book an intent as proposed, unless it is to be passed over."""
@@ -100,27 +104,35 @@ class Executor:
 
     def waiting(self) -> list[tuple[Intent, IntentState]]:
         """Return the intents that wait for a person, a limit or a look, oldest first."""
-        self._load()
-        return [(one.intent, one.state) for one in self._known.values() if one.state in WAITING]
+        with self._one:
+            self._load()
+            return [(one.intent, one.state) for one in self._known.values() if one.state in WAITING]
 
     def half_way(self) -> list[Intent]:
         """Return the intents that were sent, or were about to be, and whose effect is not seen."""
-        self._load()
-        return [one.intent for one in self._known.values() if one.state in HALF_WAY]
+        with self._one:
+            self._load()
+            return [one.intent for one in self._known.values() if one.state in HALF_WAY]
 
     def approve(self, name: str, who: str, why: str = "") -> None:
         """A person agrees to an intent. Raises InputError where it does not wait for that."""
-        self._judge(name, who, why, IntentState.APPROVED)
+        with self._one:
+            self._judge(name, who, why, IntentState.APPROVED)
 
     def reject(self, name: str, who: str, why: str = "") -> None:
         """A person refuses an intent. Raises InputError where it does not wait any more."""
-        self._judge(name, who, why, IntentState.REFUSED)
+        with self._one:
+            self._judge(name, who, why, IntentState.REFUSED)
 
     def step(self, sight: ClusterSight) -> list[StateChange]:
         """Settle what is half-way, then carry out what the guard lets pass; return what moved.
 
         `sight` is the newest look. Raises LedgerError; what was not booked then is found again.
         """
+        with self._one:
+            return self._step(sight)
+
+    def _step(self, sight: ClusterSight) -> list[StateChange]:
         self._load()
         moved = [one for item in self._among(HALF_WAY) for one in self._settle(item)]
         consents = {

@@ -88,9 +88,11 @@ class _Case:
         return GuardVerdict(Pass.WAIT if self.approved else Pass.REFUSE, why)
 
     def pending(self, *actions: Action) -> list[Intent]:
-        """Return the intents whose effect the look may not show yet."""
+        """Return the intents whose effect the look may not show yet: Slurm may answer with what it
+        showed a while ago."""
+        since = self.sight.at - self.settings.settle
         found = {one.id: one for one in self.doings.half_way}
-        found |= {one.id: one for one, at in self.doings.written if at >= self.sight.at}
+        found |= {one.id: one for one, at in self.doings.written if at >= since}
         return [one for one in found.values() if one.action in actions]
 
 

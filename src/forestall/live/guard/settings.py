@@ -19,7 +19,7 @@ from pydantic import Field
 
 from forestall.model.errors import ParameterError, TraceError, of_system
 from forestall.model.live.intents import MAY, Role
-from forestall.model.settings import Declared, Setting, declared
+from forestall.model.settings import Declared, Parameter, Setting, declared
 from forestall.model.units import parse_time
 
 Count = Annotated[int, Field(ge=0)]
@@ -171,8 +171,8 @@ def guard_settings(tables: Mapping[str, Any]) -> GuardSettings:
         told = dict(_mapping(role, tables.get(role, {})))
         if "approve" in told:
             told["approve"] = tuple(str(one) for one in _several(told["approve"]))
-        made[role] = _made(usual, told, str(role))
-    return _made(GuardSettings(**made), given, "guard")
+        made[role] = changed(usual, told, str(role))
+    return changed(GuardSettings(**made), given, "guard")
 
 
 def read_guard_settings(path: Path) -> GuardSettings:
@@ -187,8 +187,9 @@ def read_guard_settings(path: Path) -> GuardSettings:
         raise TraceError(path, str(error)) from None
 
 
-def _made(usual: S, given: Mapping[str, Any], table: str) -> S:
-    """Return settings with some of them changed to what a table says."""
+def changed(usual: S, given: Mapping[str, Any], table: str) -> S:
+    """Return settings with some of them changed to what a table says. Raises ParameterError that
+    names table and key."""
     kind: Any = type(usual)
     known = declared(kind)
     values = {one.name: getattr(usual, one.name) for one in fields(usual)}  # type: ignore[arg-type]
@@ -197,14 +198,8 @@ def _made(usual: S, given: Mapping[str, Any], table: str) -> S:
             close = get_close_matches(name, known, 1)
             expected = f"{close[0]}?" if close else ", ".join(known)
             raise ParameterError(f"{table}.{name}", value, f"another key: {expected}")
-        if name != "approve":
-            value = known[name].read(value)
-            usual_kind = float if isinstance(values[name], float) else type(values[name])
-            if usual_kind is float and type(value) is int:
-                value = float(value)
-            if type(value) is not usual_kind or (usual_kind is float and not math.isfinite(value)):
-                words = {int: "a whole number", float: "a number", str: "text"}
-                raise ParameterError(f"{table}.{name}", value, words[usual_kind])
+        if not isinstance(values[name], tuple):
+            value = _read(known[name], value, type(values[name]), f"{table}.{name}")
         values[name] = value
     try:
         made: S = kind(**values)
@@ -212,6 +207,20 @@ def _made(usual: S, given: Mapping[str, Any], table: str) -> S:
         name = error.name.removeprefix(f"{table}.")
         raise ParameterError(f"{table}.{name}", error.value, error.allowed) from None
     return made
+
+
+def _read(parameter: Parameter, given: Any, kind: type[Any], name: str) -> Any:
+    """Return a value of a file as its setting takes it. Raises ParameterError that names it."""
+    try:
+        value: Any = parameter.read(given)
+    except ParameterError as error:
+        raise ParameterError(name, error.value, error.allowed) from None
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
+        words = {int: "a whole number", float: "a number", str: "text"}
+        raise ParameterError(name, value, words.get(kind, "true or false"))
+    return value
 
 
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:

@@ -111,7 +111,9 @@ class OfferRow(LedgerRow):
     """One offer of a quote: done by `deadline` with `probability`, until `expires`.
 
     `question` is what was asked; `before` the probability before correction, `record` how such
-    promises were kept when it was made.
+    promises were kept when it was made (`forestall.model.quotes.DecileRecord`); `held` is 1 where
+    an engine plans its start, which a reservation holds, 0 where it rests on what became of like
+    jobs.
     """
 
     table = "offers"
@@ -130,6 +132,7 @@ class OfferRow(LedgerRow):
     probability: float
     reasons: Json
     record: Json
+    held: int = 1
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,8 @@ class PromiseRow(LedgerRow):
 @dataclass(frozen=True)
 class OutcomeRow(LedgerRow):
     """What became of a promise: `kept`, `missed` or `void`, and by what cause
-    (`forestall.model.ledger.CAUSES`); `ended` is when the job ended, -1: never."""
+    (`forestall.model.ledger.CAUSES`); `ended` is when the job ended, -1: never; `job` is
+    its number, 0: it was never seen."""
 
     table = "outcomes"
     key = ("promise",)
@@ -169,6 +173,7 @@ class OutcomeRow(LedgerRow):
     outcome: str
     cause: str
     ended: int
+    job: int = 0
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import sqlalchemy as sa
 
@@ -26,6 +26,16 @@ from forestall.model.live.intents import LEGAL, IntentState
 R = TypeVar("R", bound=LedgerRow)
 OUTCOMES: Final = ("kept", "missed", "void")
 _CHUNK: Final = 1000
+
+
+class SettledPromise(NamedTuple):
+    """A promise that is over: what was said, that before correction, whether an engine planned its
+    start, and what became of it."""
+
+    probability: float
+    before: float
+    held: bool
+    outcome: str
 
 
 class LiveLedger:
@@ -126,19 +136,18 @@ class LiveLedger:
         with self.database.reading() as connection:
             return [row_of(PromiseRow, one) for one in connection.execute(query).mappings()]
 
-    def record(self, least: float, most: float) -> tuple[int, int]:
-        """Return how many promises with a probability in [least, most] have been kept, and how many
-        kept or missed: void ones count for neither."""
-        promises, outcomes = TABLES[PromiseRow], TABLES[OutcomeRow]
+    def settled(self) -> Iterator[SettledPromise]:
+        """Yield the promises that are over, in the order in which their outcomes were added."""
+        offers, promises, outcomes = TABLES[OfferRow], TABLES[PromiseRow], TABLES[OutcomeRow]
         query = (
-            sa.select(outcomes.c.outcome, sa.func.count())
+            sa.select(promises.c.probability, offers.c.before, offers.c.held, outcomes.c.outcome)
             .join(promises, promises.c.id == outcomes.c.promise)
-            .where(promises.c.probability.between(least, most))
-            .group_by(outcomes.c.outcome)
+            .join(offers, offers.c.id == promises.c.offer)
+            .order_by(outcomes.c.seq)
         )
         with self.database.reading() as connection:
-            counts = {str(row[0]): int(row[1]) for row in connection.execute(query)}
-        return counts.get("kept", 0), counts.get("kept", 0) + counts.get("missed", 0)
+            for row in connection.execute(query):
+                yield SettledPromise(float(row[0]), float(row[1]), bool(row[2]), str(row[3]))
 
     def latest_states(self, *among: IntentState) -> list[tuple[IntentRow, StateRow]]:
         """Return the intents that are in one of these states now, with that state."""

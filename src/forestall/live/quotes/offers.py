@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from forestall.model.decisions import Wording
 from forestall.model.errors import ParameterError
 from forestall.model.quotes import DecileRecord, Offer, Quote
 from forestall.model.units import format_duration
@@ -28,6 +29,14 @@ EVERY: Final = 1000
 """Offers that an engine is asked for, before those of which others are better are left out."""
 LEVELS: Final = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Probabilities for which a book is asked for deadlines."""
+TOLD: Final = 0.005
+"""A correction of less is not told."""
+HELD: Final = "start held by a reservation"
+NOT_HELD: Final = "start not held"
+UNLEARNED: Final = (
+    "start not held; nothing was learned of this site's jobs yet: rests on time limits and "
+    "foreseen failures alone, and is likely too good"
+)
 RecordOf = Callable[[float], DecileRecord]
 
 
@@ -41,6 +50,7 @@ class WantedJob:
     time : s that it is to run at most
     interval : s between its checkpoint requests; None: it never checkpoints
     user, name, partition : "" where they are not known
+    features : of the nodes that it needs, as Slurm has them: ``ib&a100|h100``
     """
 
     nodes: int
@@ -49,6 +59,7 @@ class WantedJob:
     user: str = ""
     name: str = ""
     partition: str = ""
+    features: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,14 +68,28 @@ class OfferSources:
 
     Attributes
     ----------
-    engine : holds starts by reservations
+    engine : plans starts
     book : what became of like jobs
-    record : what became of held promises like one of this probability; nothing is known by default
+    record : what became of promises like one of this probability; by default nothing is known of
+        held ones, and of others what the book tells
+    holds : whether reservations hold the engine's starts; where they do not, its offers say so
+    survival : that so many nodes live through so many s, whatever is foreseen of them; by default
+        only what is foreseen fails
+    corrected : the engine's probability, corrected by what became of promises; by default it stands
+    life : s for which an offer may be taken: deadlines leave that time
+    pool : the engine's number of the nodes that the job may have; 0: any
+    wording : how the engine's reasons tell times and nodes
     """
 
     engine: Engine | None = None
     book: CompletionBook | None = None
     record: RecordOf | None = None
+    holds: bool = True
+    survival: Callable[[int, int], float] | None = None
+    corrected: Callable[[float], float] | None = None
+    life: int = 0
+    pool: int = 0
+    wording: Wording = field(default_factory=Wording)
 
     def __post_init__(self) -> None:
         """Raise ParameterError where there is nobody to ask."""
@@ -72,12 +97,15 @@ class OfferSources:
             raise ParameterError("engine and book", None, "one of them at least")
 
     def held(self, job: WantedJob, now: int, by: int | None) -> list[Offer]:
-        """Return offers with a start that a reservation would hold."""
+        """Return the engine's offers: where it holds starts, only failures are left to chance."""
         if self.engine is None or job.nodes > len(self.engine.state.machine.nodes):
             return []
         interval = job.time if job.interval is None else job.interval
-        quotes = self.engine.offers(job.nodes, job.time, interval, now, by=by, most=EVERY)
-        return [_held(one, self.record or unknown) for one in quotes]
+        quotes = self.engine.offers(
+            job.nodes, job.time, interval, now, by=by, most=EVERY, pool=self.pool
+        )
+        found = [self._planned(one, job.nodes, now) for one in quotes]
+        return [one for one in found if by is None or one.deadline <= by]
 
     def expected(
         self, job: WantedJob, now: int, levels: Sequence[float], by: Sequence[int] = ()
@@ -86,11 +114,37 @@ class OfferSources:
         that were named."""
         if self.book is None:
             return []
+        now = max(now, self.book.now)  # it may have been told of this second by a clock ahead
         quotes = self.book.ask(
             now, nodes=job.nodes, limit=job.time, user=job.user, name=job.name,
-            partition=job.partition, probabilities=levels, deadlines=by,
+            partition=job.partition, probabilities=levels,
+            deadlines=[at - self.life for at in by if at - self.life > now],
         )  # fmt: skip
-        return [_expected(one, now) for one in quotes]
+        return [self._expected(one, now) for one in quotes]
+
+    def _planned(self, quote: Quote, nodes: int, now: int) -> Offer:
+        """Return an engine's quote as an offer: taken at the end of its life, and begun then, the
+        job is done by the deadline still."""
+        before = quote.probability
+        if self.survival is not None:
+            before *= self.survival(nodes, quote.deadline - quote.start)
+        chance = before if self.corrected is None else self.corrected(before)
+        decision = quote.decision
+        why = quote.reasons if decision is None else (decision.said(self.wording),)
+        reasons = (HELD if self.holds else UNLEARNED, *why)
+        if before - chance >= TOLD:
+            less = 100 * (before - chance)
+            reasons += (f"{less:.1f} points less than failures alone say, by the record",)
+        deadline = quote.deadline + max(now + self.life - quote.start, 0)
+        record = (self.record or unknown)(chance)
+        return Offer(quote.start, deadline, chance, self.holds, record, reasons, before)
+
+    def _expected(self, quote: TimedQuote, now: int) -> Offer:
+        chance, deadline = quote.probability, quote.deadline + self.life
+        start = min(now + math.ceil(quote.wait), deadline)
+        record = quote.record if self.record is None else self.record(chance)
+        reasons = (NOT_HELD, *quote.reasons)
+        return Offer(start, deadline, chance, False, record, reasons, quote.before)
 
 
 @dataclass(frozen=True)
@@ -157,18 +211,6 @@ def unknown(probability: float) -> DecileRecord:
     """Return the record of promises of which none was made."""
     decile = min(int(10 * probability), 9)
     return DecileRecord(decile / 10, (decile + 1) / 10, 0, 0)
-
-
-def _held(quote: Quote, record: RecordOf) -> Offer:
-    chance = quote.probability
-    reasons = ("start held by a reservation", *quote.reasons)
-    return Offer(quote.start, quote.deadline, chance, True, record(chance), reasons)
-
-
-def _expected(quote: TimedQuote, now: int) -> Offer:
-    start = min(now + math.ceil(quote.wait), quote.deadline)
-    reasons = ("start not held", *quote.reasons)
-    return Offer(start, quote.deadline, quote.probability, False, quote.record, reasons)
 
 
 def _thinned(found: list[Offer], most: int) -> list[Offer]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from forestall.__about__ import __version__
@@ -17,33 +17,36 @@ from forestall.live.ledger.rows import (
     RunRow,
     StateRow,
 )
-from forestall.live.ledger.store import LiveLedger
+from forestall.live.ledger.store import LiveLedger, SettledPromise
+from forestall.live.slurm.background import BackgroundRate
 from forestall.live.slurm.mind import Mind, Taken, plain
 from forestall.live.slurm.outlook import NodeForecast
+from forestall.live.slurm.record import PromiseRecord
 from forestall.model.cluster.faults import LookError
 from forestall.model.cluster.nouns import ClusterSnapshot
 from forestall.model.errors import LedgerError
 from forestall.model.live.intents import Action, IntentState
-
-_NEAR = 0.05
-"""Promises count for the record of a probability that is so near to theirs."""
 
 
 class LedgerBooks:
     """A controller's side of a ledger.
 
     `numbers` are those of the jobs of open promises, as last seen, by promise; they stand in each
-    look's row, so that a restart knows them.
+    look's row, so that a restart knows them. `record` tells how promises were kept, `offers`
+    how many offers were made.
     """
 
     def __init__(self, ledger: LiveLedger) -> None:
         self.ledger = ledger
+        self.record = PromiseRecord(ledger)
+        self.offers = ledger.count(OfferRow)
         self._runs, self._cycles = ledger.count(RunRow), ledger.count(CycleRow)
         self._looks = ledger.count(LookRow)
         last = ledger.one(LookRow, self._looks) if self._looks else None
         mark: Any = {} if last is None else last.mark
         self.mark = int(mark.get("accounting", 0))
         self.numbers: dict[str, int] = {str(k): int(v) for k, v in mark.get("jobs", {}).items()}
+        self.background = BackgroundRate(mark.get("background", ()))
 
     @property
     def cycle(self) -> int:
@@ -71,8 +74,8 @@ class LedgerBooks:
 
     def failed_look(self, error: LookError, now: int) -> None:
         """Write of a look that is worth nothing."""
-        mark = {"accounting": self.mark, "jobs": self.numbers}
-        self.ledger.add(LookRow(self._looks + 1, now, 0, 0, 0, mark, str(error)))
+        row = LookRow(self._looks + 1, now, 0, 0, 0, self._marked(self.mark), str(error))
+        self.ledger.add(row)
         self._looks += 1
 
     def cycle_done(
@@ -80,14 +83,15 @@ class LedgerBooks:
         seen: ClusterSnapshot,
         taken: Taken,
         mattered: Mapping[str, NodeForecast],
-        outcomes: Iterable[OutcomeRow],
+        outcomes: Sequence[OutcomeRow],
         now: int,
     ) -> None:
         """Write a look, its cycle, the predictions that mattered, and what became of promises: all
         or nothing."""
         told, answered = plain(taken)
         number, said = self._cycles + 1, ", ".join(taken.strange)
-        mark = {"accounting": seen.mark, "jobs": self.numbers}
+        self.background.learn(seen, now)
+        mark = self._marked(seen.mark)
         self.ledger.add(
             LookRow(self._looks + 1, now, 1, len(seen.nodes), len(seen.jobs), mark, said),
             CycleRow(number, self._runs, now, told, answered),
@@ -98,6 +102,21 @@ class LedgerBooks:
             *outcomes,
         )
         self._looks, self._cycles, self.mark = self._looks + 1, number, seen.mark
+        self.settled(outcomes)
+
+    def _marked(self, accounting: int) -> dict[str, Any]:
+        """Return what the next start of the controller goes on from."""
+        return {"accounting": accounting, "jobs": self.numbers, "background": self.background.told}
+
+    def settled(self, outcomes: Iterable[OutcomeRow]) -> None:
+        """Let outcomes that were written count."""
+        for one in outcomes:
+            promise = self.ledger.one(PromiseRow, one.promise)
+            offer = None if promise is None else self.ledger.one(OfferRow, promise.offer)
+            if promise is not None and offer is not None:
+                self.record.add(
+                    SettledPromise(promise.probability, offer.before, bool(offer.held), one.outcome)
+                )
 
     def told(self, taken: Taken, now: int) -> None:
         """Write what the engine was told between two looks, as a cycle of its own."""
@@ -121,8 +140,3 @@ class LedgerBooks:
             if state is not None:
                 saved = max(saved, state.at)
         return saved
-
-    def record(self, probability: float) -> dict[str, int]:
-        """Return how promises of such a probability were kept: said so often, kept so often."""
-        kept, known = self.ledger.record(probability - _NEAR, probability + _NEAR)
-        return {"said": known, "kept": kept}

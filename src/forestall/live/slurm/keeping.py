@@ -11,7 +11,7 @@ from forestall.live.ledger.rows import PromiseRow
 from forestall.live.slurm.actor import AVOID
 from forestall.live.slurm.answers import AtRisk, answers, figures
 from forestall.live.slurm.mind import Mind, PlannedRun
-from forestall.live.slurm.outlook import NodeForecast
+from forestall.live.slurm.outlook import STEERED, NodeForecast
 from forestall.live.slurm.reconcile import holds_nodes, length_of
 from forestall.model.cluster.marks import RESERVATION, reservation_name
 from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
@@ -86,7 +86,7 @@ class Keeping:
     ) -> Iterator[tuple[Intent, Mapping[str, NodeForecast]]]:
         again = job.waits and job.restarts > 0 and job.reason == "BeginTime"
         plan = self._plan(job)
-        risky = {} if plan is None else self._risky(plan)
+        risky = {} if plan is None else self._risky(plan, holds_nodes(job))
         if again:
             away = {name: one for name, one in self.mind.outlook.items()
                     if one.at < self.now + length_of(job)}  # fmt: skip
@@ -105,14 +105,16 @@ class Keeping:
             return PlannedRun(start, start + length_of(job), job.nodes)
         return self.mind.plan_of(job.id)
 
-    def _risky(self, plan: PlannedRun) -> dict[str, NodeForecast]:
-        """Return the nodes of a run or reservation that are foreseen to fail before it ends."""
+    def _risky(self, plan: PlannedRun, running: bool) -> dict[str, NodeForecast]:
+        """Return the nodes of a run or reservation that are foreseen to fail before it ends; those
+        that promises are only kept away from do not count for a job that has begun."""
         outlook = self.mind.outlook
         return {
             name: outlook[name]
             for name in plan.nodes
             if name in outlook and self.now <= outlook[name].at < plan.end
             and outlook[name].until > plan.start
+            and not (running and outlook[name].by.startswith(STEERED))
         }  # fmt: skip
 
     def _at_risk(
@@ -130,7 +132,7 @@ class Keeping:
             kept *= 1.0 - one.probability
         avoid = self._avoid(job, risky)
         length = max(plan.end - saved, 1)
-        places = self.mind.offers(job.node_count, length, self.now) if avoid else []
+        places = self.mind.places_for(job, length, self.now) if avoid else []
         delay = places[0].start - self.now if places else -1
         first = min(one.at for one in risky.values())
         case = AtRisk(

@@ -16,11 +16,23 @@ from forestall.decide.promise.search_state import LEAST_RISKY
 from forestall.engine.promise.engine import Engine
 from forestall.engine.promise.policies import POLICIES
 from forestall.engine.promise.state import Rules
+from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.outlook import RESERVED, NodeForecast, foretold
-from forestall.live.slurm.reconcile import CHECKED, Arrival, Beliefs, ToldJob, reconcile
-from forestall.model.cluster.nouns import ClusterView
+from forestall.live.slurm.pools import Pools
+from forestall.live.slurm.reconcile import (
+    CHECKED,
+    Arrival,
+    Beliefs,
+    ToldJob,
+    holds_nodes,
+    length_of,
+    may_start,
+    reconcile,
+)
+from forestall.model.cluster.nouns import ClusterJob, ClusterView
 from forestall.model.decisions import Decision
 from forestall.model.events import Event, EventKind
+from forestall.model.nodes import NodeSet
 from forestall.model.quotes import Quote
 from forestall.predict.foreseen_kernels import FORESEEN, Foreseen
 
@@ -29,13 +41,15 @@ PATIENCE: Final = 300
 
 
 class Taken(NamedTuple):
-    """What the engine was told at a moment, and what it answered."""
+    """What the engine was told at a moment, and what it answered. `pools` are sets of nodes that it
+    had not been told of before."""
 
     now: int
     arrivals: tuple[Arrival, ...]
     events: tuple[Event, ...]
     decisions: tuple[Decision, ...]
     strange: tuple[str, ...]
+    pools: tuple[tuple[int, NodeSet], ...] = ()
 
 
 class PlannedRun(NamedTuple):
@@ -46,13 +60,30 @@ class PlannedRun(NamedTuple):
     nodes: tuple[str, ...]
 
 
+class PromisedJob(NamedTuple):
+    """A job that carries a promise: when it was to start, s, and what was said of its end."""
+
+    job: ClusterJob
+    start: int
+    deadline: int
+    probability: float
+
+
 class Mind:
     """An engine that knows the cluster of a look by its nodes' names.
 
     wanted : the least probability that a job of which nobody asked is placed for
+    promised : jobs that were promised before this engine began: they are placed before others, not
+        before they were to start, and keep what was said
     """
 
-    def __init__(self, seen: ClusterView, now: int, wanted: float) -> None:
+    def __init__(
+        self,
+        seen: ClusterView,
+        now: int,
+        wanted: float,
+        promised: Iterable[PromisedJob] = (),
+    ) -> None:
         nothing = Foreseen(records(0, FORESEEN), 0, 0)
         rules = Rules(
             POLICIES["promise"].code, int(CHECKPOINT_NONE), int(LEAST_RISKY), 0, 0, 1, 0, wanted
@@ -62,24 +93,76 @@ class Mind:
         self.engine = Engine(len(self.number), rules, nothing, now - 1)
         self.engine.now = now - 1
         self.outlook: dict[str, NodeForecast] = {}
+        self._noted: dict[int, int] = {}
+        """When jobs were submitted of which looks that began before say nothing."""
+        self._pools = Pools(seen.nodes, self.number)
+        self._new_pools: list[tuple[int, NodeSet]] = []
+        for one in sorted(promised, key=lambda one: (one.start, one.job.id)):
+            self._take_over(one)
+
+    def _take_over(self, one: PromisedJob) -> None:
+        """Place the job of a promise as it was promised, if it waits or runs."""
+        job, size = one.job, max(one.job.node_count, len(one.job.nodes), 1)
+        if size > len(self.number) or not (may_start(job) or holds_nodes(job)):
+            return
+        submit = min(job.submit or self.engine.now, self.engine.now)
+        pool = self.pool_of(job.partition, job.features)
+        position = self.engine.add_job(size, length_of(job), CHECKED, submit, pool)
+        self.engine.take_over(position, one.start, one.deadline, one.probability)
+        told = ToldJob(position, job.user, job.name, size, job.restarts, (), -1)
+        jobs = {**self.beliefs.jobs, job.id: told}
+        self.beliefs = replace(self.beliefs, jobs=jobs, count=position + 1)
+
+    def pool_of(self, partition: str, features: str) -> int:
+        """Return the engine's number of the nodes that such a job may have."""
+        pool, nodes = self._pools.of(partition, features)
+        if nodes is not None:
+            self.engine.set_pool(pool, nodes)
+            self._new_pools.append((pool, nodes))
+        return pool
+
+    @property
+    def ended(self) -> int:
+        """How many jobs it remembers that are over."""
+        return self.engine.jobs - len(self.beliefs.jobs)
+
+    def forget_ended(self) -> None:
+        """Forget them; nothing that is decided later changes."""
+        left = self.engine.forget_ended().tolist()
+        place = {old: new for new, old in enumerate(left)}
+        jobs = {
+            key: told._replace(position=place[told.position])
+            for key, told in self.beliefs.jobs.items()
+        }
+        self.beliefs = replace(self.beliefs, jobs=jobs, count=len(left))
 
     def knows(self, seen: ClusterView) -> bool:
-        """Whether it knows all nodes that are seen."""
-        return seen.nodes.keys() <= self.number.keys()
+        """Whether it knows all nodes that are seen, and in which partitions they are."""
+        return seen.nodes.keys() <= self.number.keys() and self._pools.hold_for(seen.nodes)
 
     def tell(
-        self, seen: ClusterView, now: int, ours: Iterable[str], foreseen: Mapping[str, NodeForecast]
+        self,
+        seen: ClusterView,
+        now: int,
+        ours: Iterable[str],
+        foreseen: Mapping[str, NodeForecast],
+        began: int | None = None,
     ) -> Taken:
         """Tell the engine what is new.
 
+        began : when the look began, None: now; it says nothing of jobs that were submitted since
         ours : names of reservations that hold promises
         foreseen : failures of nodes, as a predictor says
         """
-        now = max(now, self.engine.now)
+        now = self.moment(now)
         late = self._late(now)
-        found = reconcile(self.beliefs, seen, now, ours)
-        for one in found.arrivals:
-            self.engine.add_job(one.size, one.estimate, CHECKED, one.submit)
+        since = now if began is None else began
+        self._noted = {job: at for job, at in self._noted.items()
+                       if at >= since and job not in seen.jobs}  # fmt: skip
+        found = reconcile(self.beliefs, seen, now, ours, self._noted)
+        arrivals = tuple(self._placed(one, seen) for one in found.arrivals)
+        for one in arrivals:
+            self.engine.add_job(one.size, one.estimate, CHECKED, one.submit, one.pool)
         certain = {
             name: NodeForecast(max(start, now), end, 1.0, RESERVED)
             for name, (start, end) in found.beliefs.planned.items()
@@ -88,7 +171,17 @@ class Mind:
         events = (*late, *found.events, *changed)
         self.beliefs = found.beliefs
         decisions = self.engine.handle(events, now)
-        return Taken(now, found.arrivals, events, tuple(decisions), found.strange)
+        return Taken(now, arrivals, events, tuple(decisions), found.strange, self._told_pools())
+
+    def _placed(self, one: Arrival, seen: ClusterView) -> Arrival:
+        """Return an arrival with the nodes that it may have."""
+        job = seen.jobs[one.job]
+        return one._replace(pool=self.pool_of(job.partition, job.features))
+
+    def _told_pools(self) -> tuple[tuple[int, NodeSet], ...]:
+        """Return the sets of nodes that the engine was told of since this was asked last."""
+        told, self._new_pools = tuple(self._new_pools), []
+        return told
 
     def _late(self, now: int) -> list[Event]:
         """Forget jobs that should have begun long ago and wait: they come again as new ones."""
@@ -104,27 +197,34 @@ class Mind:
             self.beliefs = replace(self.beliefs, jobs=kept)
         return [Event(now, EventKind.CANCELLED, told.position) for told in late.values()]
 
-    def submitted(
-        self, job: int, user: str, name: str, size: int, length: int, now: int
-    ) -> Taken | None:
+    def submitted(self, job: int, what: WantedJob, now: int) -> Taken | None:
         """Tell the engine of a job that was submitted just now, before it is seen; None where it
         knows the job."""
         if job in self.beliefs.jobs:
             return None
-        now = max(now, self.engine.now)
-        position = self.engine.add_job(size, length, CHECKED, now)
-        told = ToldJob(position, user, name, size, 0, (), -1)
+        self._noted[job] = now
+        now, size, length = self.moment(now), what.nodes, what.time
+        pool = self.pool_of(what.partition, what.features)
+        position = self.engine.add_job(size, length, CHECKED, now, pool)
+        told = ToldJob(position, what.user, what.name, size, 0, (), -1)
         jobs = {**self.beliefs.jobs, job: told}
         self.beliefs = replace(self.beliefs, jobs=jobs, count=self.beliefs.count + 1)
         events = (Event(now, EventKind.SUBMITTED, position),)
         decisions = self.engine.handle(events, now)
-        return Taken(now, (Arrival(job, size, length, now),), events, tuple(decisions), ())
+        arrivals, pools = (Arrival(job, size, length, now, pool),), self._told_pools()
+        return Taken(now, arrivals, events, tuple(decisions), (), pools)
 
-    def offers(self, size: int, length: int, now: int, by: int | None = None) -> list[Quote]:
-        """Return what a job submitted now could choose from; none where it is too large."""
-        if size > len(self.number):
+    def moment(self, now: int) -> int:
+        """Return the time at which it can be asked: clocks may go back, and it does not."""
+        return max(now, self.engine.now)
+
+    def places_for(self, job: ClusterJob, length: int, now: int) -> list[Quote]:
+        """Return what a job like one, of such a length, s, could choose from if it was submitted
+        now; none where it is too large."""
+        if job.node_count > len(self.number):
             return []
-        return self.engine.offers(size, length, CHECKED, max(now, self.engine.now), by=by)
+        pool = self.pool_of(job.partition, job.features)
+        return self.engine.offers(job.node_count, length, CHECKED, self.moment(now), pool=pool)
 
     def plan_of(self, job: int) -> PlannedRun | None:
         """Return where and when a job runs or will, None where the engine does not know it or has
@@ -143,11 +243,13 @@ class Mind:
 
 def plain(taken: Taken) -> tuple[Any, Any]:
     """Return what was told and what was answered, as the ledger keeps it."""
-    told = {
+    told: dict[str, Any] = {
         "now": taken.now,
         "arrivals": [list(one) for one in taken.arrivals],
         "events": [one.as_dict() for one in taken.events],
     }
+    if taken.pools:
+        told["pools"] = [[pool, str(nodes)] for pool, nodes in taken.pools]
     return told, [decision_of(one) for one in taken.decisions]
 
 
@@ -161,9 +263,16 @@ def decision_of(one: Decision) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value not in (-1, "")}
 
 
+def make_known(engine: Engine, told: Any) -> None:
+    """Make an engine known with the jobs of a cycle as the ledger keeps it."""
+    for pool, nodes in told.get("pools", ()):
+        engine.set_pool(pool, NodeSet.parse(nodes))
+    for _, size, estimate, submit, pool in told["arrivals"]:
+        engine.add_job(size, estimate, CHECKED, submit, pool)
+
+
 def played(engine: Engine, told: Any) -> list[dict[str, Any]]:
     """Tell an engine a cycle as the ledger keeps it, and return its decisions."""
-    for _, size, estimate, submit in told["arrivals"]:
-        engine.add_job(size, estimate, CHECKED, submit)
+    make_known(engine, told)
     events = [Event.of(one) for one in told["events"]]
     return [decision_of(one) for one in engine.handle(events, told["now"])]

@@ -12,12 +12,16 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from forestall.model.cluster.nouns import ClusterView
+from forestall.live.guard.sight import ClusterSight
+from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
 from forestall.model.events import Event, EventKind
+from forestall.model.live.intents import Intent
 from forestall.predict.base import KnowsOutages, Predictor
 
 RESERVED: Final = "reservation"
 """Who foresees what somebody reserved."""
+STEERED: Final = "rule: "
+"""Forecasts by rules that only keep promises away from a node begin so."""
 _STEP: Final = 0.05
 """A change of a probability by less is not told again."""
 _MOVE: Final = 600
@@ -39,6 +43,20 @@ class NodeForecasts(Protocol):
 
     def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
         """Return the next failure of each node that has one, by its name."""
+
+
+class NodeRules(NodeForecasts, Protocol):
+    """Whoever proposes to drain, reboot and bring back nodes (`forestall.live.rules`); what it
+    foresees keeps promises away from nodes."""
+
+    def intents(
+        self,
+        seen: ClusterSnapshot,
+        sight: ClusterSight,
+        outlook: Mapping[str, NodeForecast],
+        now: int,
+    ) -> Iterable[Intent]:
+        """Yield what should be done with nodes; `outlook` are failures that are foreseen."""
 
 
 class ListedForecasts:
@@ -99,6 +117,24 @@ class PredictorForecasts:
             if risk > 0 and after < self._horizon:
                 at = now + after
                 found[name] = NodeForecast(at, at + self._downtime, risk, self._name)
+        return found
+
+
+class JoinedForecasts:
+    """Several forecasters as one: of each node what is most probable, of that the earliest; of
+    equal ones what the first of them says."""
+
+    def __init__(self, *several: NodeForecasts) -> None:
+        self._several = several
+
+    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
+        """Ask all of them."""
+        found: dict[str, NodeForecast] = {}
+        for one in self._several:
+            for name, told in one.foreseen(seen, now).items():
+                known = found.get(name)
+                if known is None or (-told.probability, told.at) < (-known.probability, known.at):
+                    found[name] = told
         return found
 
 

@@ -14,7 +14,7 @@ Source: page "Live", One loop, step 2 (look, difference).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -68,12 +68,14 @@ class Away(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A job that the engine is to be made known with, in this order, before its events."""
+    """A job that the engine is to be made known with, in this order, before its events; `pool` is
+    the engine's number of the nodes that it may have."""
 
     job: int
     size: int
     estimate: int
     submit: int
+    pool: int = 0
 
 
 @dataclass(frozen=True)
@@ -127,17 +129,24 @@ class _Picture:
 
 
 def reconcile(
-    beliefs: Beliefs, seen: ClusterView, now: int, ours: Iterable[str] = ()
+    beliefs: Beliefs,
+    seen: ClusterView,
+    now: int,
+    ours: Iterable[str] = (),
+    unseen: Collection[int] = (),
 ) -> Difference:
     """Return what the engine is to be told at `now`, Unix seconds.
 
     ours : names of reservations of ours: they hold promises, and are no one else's
+    unseen : numbers of jobs that were submitted after the look began: it does not show them
     """
     picture = _picture(beliefs, seen, now, frozenset(ours))
     number = {name: k for k, name in enumerate(beliefs.names)}
-    gone, leaving = _left(beliefs, picture, seen, now)
-    jobs = {key: told for key, told in beliefs.jobs.items() if key not in gone}
+    known = {key: told for key, told in beliefs.jobs.items() if key not in unseen}
+    gone, leaving = _left(known, picture, seen, now)
+    jobs = {key: told for key, told in known.items() if key not in gone}
     arrivals, coming, jobs = _come(jobs, beliefs.count, picture, number, now)
+    jobs |= {key: beliefs.jobs[key] for key in unseen if key in beliefs.jobs}
     starting = {name for told in jobs.values() for name in told.nodes} - {
         name for told in beliefs.jobs.values() for name in told.nodes
     }
@@ -224,11 +233,11 @@ def _planned(
 
 
 def _left(
-    beliefs: Beliefs, picture: _Picture, seen: ClusterView, now: int
+    known: Mapping[int, ToldJob], picture: _Picture, seen: ClusterView, now: int
 ) -> tuple[set[int], list[Event]]:
     """Return jobs that are no longer the engine's matter, and what it is told of them."""
     gone, events = set(), []
-    for key, told in beliefs.jobs.items():
+    for key, told in known.items():
         job = _same(told, picture, key)
         if job is not None:
             continue

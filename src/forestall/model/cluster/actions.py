@@ -48,6 +48,7 @@ class Submit(_Acting):
     requeue : ``no``, ``yes`` or ``expedite`` (Slurm 25.11)
     signal : as ``sbatch --signal`` has it, such as ``B:USR1@300``
     directory : where it runs ("": where the command does)
+    user : whose job it is ("": of whom the process runs as)
     """
 
     script: str
@@ -67,12 +68,13 @@ class Submit(_Acting):
     signal: str = ""
     directory: str = ""
     output: str = ""
+    user: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _at_least("nodes", self.nodes, 1)
         _at_least("time", self.time, 1)
-        for place in ("partition", "account", "qos", "reservation"):
+        for place in ("partition", "account", "qos", "reservation", "user"):
             _named(place, getattr(self, place))
         _fits("features", self.features, _FEATURES, "an expression of features")
         _fits("signal", self.signal, _SIGNAL, "a signal such as B:USR1@300")

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from forestall.model.errors import ParameterError
@@ -46,20 +47,25 @@ class Mark(NamedTuple):
     act: str
     pending: bool
 
-    @classmethod
-    def parse(cls, comment: str, note: str) -> Mark:
+    @staticmethod
+    def parse(comment: str, note: str) -> Mark:
         """Return the mark that a comment and a note hold.
 
         >>> Mark.parse("forestall:p17 my words", "forestall:hold=h1 forestall:act=s1?")
         Mark(promise='p17', hold='h1', act='s1', pending=True)
         """
-        tag, hold, act = _TAG.match(comment), _HOLD.search(note), _ACT.search(note)
-        return cls(
-            tag[1] if tag else "",
-            hold[1] if hold else "",
-            act[1] if act else "",
-            bool(act and act[2]),
-        )
+        return _parsed(comment, note)
+
+
+@lru_cache(4096)  # each look tells the same jobs again
+def _parsed(comment: str, note: str) -> Mark:
+    tag, hold, act = _TAG.match(comment), _HOLD.search(note), _ACT.search(note)
+    return Mark(
+        tag[1] if tag else "",
+        hold[1] if hold else "",
+        act[1] if act else "",
+        bool(act and act[2]),
+    )
 
 
 def checked_id(text: str) -> str:

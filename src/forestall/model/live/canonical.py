@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, Final
+
+_CANONICAL: Final = json.JSONEncoder(
+    allow_nan=False, ensure_ascii=True, separators=(",", ":"), sort_keys=True
+)
 
 
 def canonical(value: Any) -> str:
@@ -15,9 +19,7 @@ def canonical(value: Any) -> str:
     >>> canonical({"b": (1, 2.5), "a": None})
     '{"a":null,"b":[1,2.5]}'
     """
-    return json.dumps(
-        value, allow_nan=False, ensure_ascii=True, separators=(",", ":"), sort_keys=True
-    )
+    return _CANONICAL.encode(value)
 
 
 def digest(value: Any, digits: int = 16) -> str:

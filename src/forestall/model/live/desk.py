@@ -10,9 +10,11 @@ Source: page "Live", Quote and dialogue, Three roles, Acting on nodes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 SeenRole = Literal["user", "operator"]
+CONSENTS: Final = ("exclude", "requeue", "signal", "start")
+"""All that may be done with the job of a promise, where its owner agrees."""
 
 
 class Viewer(NamedTuple):
@@ -41,6 +43,7 @@ class ClusterTold:
     cycle : number of the last cycle, `cycle_s` how long it took
     roles : the switch of each role: ``{"advisor": "on", "keeper": "off", "warden": "approve"}``
     simulated : whether the cluster is a model
+    speed : seconds of the cluster's clock that pass in a second just now; 1 for a real one
     """
 
     now: int
@@ -57,6 +60,7 @@ class ClusterTold:
     cycle_s: float
     roles: dict[str, str]
     simulated: bool
+    speed: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -166,15 +170,15 @@ class QuoteQuestion:
 
 @dataclass(frozen=True)
 class JobOrder:
-    """The job that an offer is taken for: its script, its name and partition, further words for
-    sbatch, what its owner agrees to (`forestall.live.slurm.controller.CONSENTS`), and where its
-    output goes."""
+    """The job that an offer is taken for: its script, its name and partition, words of its owner
+    for its comment, what its owner agrees to (of `CONSENTS`), and
+    where its output goes."""
 
     script: str
     name: str = "forestall"
     partition: str = ""
     words: str = ""
-    consents: tuple[str, ...] = ("exclude", "requeue", "signal", "start")
+    consents: tuple[str, ...] = CONSENTS
     output: str = ""
 
 

@@ -16,7 +16,6 @@ from forestall.model.errors import ParameterError
 from forestall.model.quotes import DecileRecord
 from forestall.predict.kept import under
 from forestall.predict.learner import State
-from forestall.predict.turnaround.book_kept import kept_book, restored_book
 from forestall.predict.turnaround.book_state import (
     BY_DEADLINE,
     BY_LEVEL,
@@ -37,6 +36,7 @@ from forestall.predict.turnaround.book_state import (
     new_book,
 )
 from forestall.predict.turnaround.books.aside import unchanged
+from forestall.predict.turnaround.books.kept import kept_book, restored_book
 from forestall.predict.turnaround.books.names import Alike, Names
 from forestall.predict.turnaround.books.room import untold, with_room
 from forestall.predict.turnaround.kept import inside, spelled_out
@@ -120,10 +120,25 @@ class CompletionBook:
     def __len__(self) -> int:
         return self._count
 
+    def __contains__(self, job: Hashable) -> bool:
+        return job in self._places
+
     @property
     def now(self) -> int:
         """The time of the last event."""
         return self._now
+
+    @property
+    def ended(self) -> int:
+        """Jobs that ended by themselves, from which it learned."""
+        return int(self._book.desk[0]["done"])
+
+    def open_jobs(self) -> dict[Hashable, bool]:
+        """Return the jobs that have not ended, and whether each runs."""
+        status = self._book.jobs["status"]
+        places = self._book.open_jobs[: int(self._book.desk[0]["open"])]
+        names = {k: job for job, k in self._places.items()}
+        return {names[k]: bool(status[k] == RUNNING) for k in sorted(places.tolist())}
 
     def submit(
         self,

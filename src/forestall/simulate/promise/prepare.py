@@ -20,7 +20,7 @@ from forestall.decide.promise.search_state import LEAST_RISKY, LOWEST
 from forestall.engine.promise.state import Rules
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError
-from forestall.model.failures import Failures
+from forestall.model.failures import Failures, PlannedOutages
 from forestall.model.jobs import Jobs
 from forestall.model.units import MAX_SECONDS
 from forestall.predict.foreseen_kernels import FORESEEN, Foreseen
@@ -138,6 +138,13 @@ def foreseen_by(predictor: TracePredictor | None, failures: Failures, period: in
     if predictor is None or len(failures) == 0:
         return _foreseen(failures.take(np.zeros(len(failures), dtype=np.bool_)), 0)
     return _foreseen(failures.take(failures.detectability <= predictor.accuracy), period)
+
+
+def planned_by(outages: PlannedOutages) -> Foreseen:
+    """Return planned outages as arrays for compiled code, each of probability 1."""
+    certain = replace(Failures.none(), downtime=outages.until - outages.time, time=outages.time,
+                      node=outages.node, detectability=np.ones(len(outages)))  # fmt: skip
+    return _foreseen(certain, 0)
 
 
 def _foreseen(failures: Failures, period: int) -> Foreseen:

@@ -32,6 +32,8 @@ class WorldSettings:
     people : mean between acts of operators
     tested : waiting jobs that the scheduler looks at
     books : seconds that accounting keeps
+    hole : number of a node, from 1, on which jobs of one node fail two seconds after their start
+        until it is rebooted; 0 for none
     """
 
     nodes: int = 16
@@ -53,6 +55,7 @@ class WorldSettings:
     people: float = 0.0
     tested: int = 500
     books: int = 7 * 86400
+    hole: int = 0
 
     def __post_init__(self) -> None:
         if self.nodes < 1:

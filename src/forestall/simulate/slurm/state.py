@@ -54,6 +54,7 @@ class SlurmState:
     dead : nodes that are dead, whether that was seen or not
     free : nodes on which a job can start, in the order in which they became so
     theirs : nodes that people took out of service
+    holes : nodes on which jobs fail at once
     runs : ended runs, oldest first
     answers : whether the controller answers
     deeds, acts : what we did, and what people did
@@ -72,6 +73,7 @@ class SlurmState:
     dead: set[str] = field(default_factory=set)
     free: dict[str, None] = field(default_factory=dict)
     theirs: set[str] = field(default_factory=set)
+    holes: set[str] = field(default_factory=set)
     runs: deque[ClusterRun] = field(default_factory=deque)
     answers: bool = True
     deeds: list[Deed] = field(default_factory=list)

@@ -33,6 +33,8 @@ from forestall.simulate.slurm.state import JobWork, SlurmState, problems
 from forestall.simulate.slurm.writes import apply
 
 _TWICE: Final = "Duplicate jobid"
+EATEN: Final = 2
+"""s after which a job fails on a node that eats jobs."""
 _NAMES: Final = ("train", "-x -r all", "a\nb", "<b>markup</b>", "größe ☃", "$(reboot)")
 
 
@@ -96,6 +98,8 @@ class SlurmWorld:
 
     def _begin(self) -> None:
         settings, state = self.settings, self.state
+        if settings.hole:
+            state.holes.add(sorted(state.nodes)[settings.hole - 1])
         if settings.arrival:
             state.plan(self.chance["users"].wait(settings.arrival), "submission")
         for name in state.nodes:
@@ -115,7 +119,9 @@ class SlurmWorld:
             state.starts[job.id] = state.started
             work = state.work.get(job.id) or JobWork(600, True)
             limit = (job.end or state.now) - state.now
-            state.plan(max(1, min(work.length, limit)), "end", (job.id, state.started))
+            eaten = len(job.nodes) == 1 and job.nodes[0] in state.holes
+            what, after = ("eaten", EATEN) if eaten else ("end", min(work.length, limit))
+            state.plan(max(1, after), what, (job.id, state.started))
 
     # ----------------------------------------------------------------------------- users
 
@@ -143,11 +149,18 @@ class SlurmWorld:
         over = job.start is not None and length > self.state.now - job.start
         finish(self.state, job, "TIMEOUT" if over else "COMPLETED", self.settings.kept)
 
+    def _eaten(self, key: tuple[int, int]) -> None:
+        """Let a job fail that began on a node that eats jobs."""
+        job = self.state.jobs.get(key[0])
+        if job is not None and self.state.starts.get(key[0]) == key[1]:
+            finish(self.state, job, "FAILED", self.settings.kept)
+
     def _forgotten(self, key: tuple[int, int | None]) -> None:
         job = self.state.jobs.get(key[0])
         if job is not None and job.submit == key[1] and job.state not in ("PENDING", "RUNNING"):
             self.state.put(self.state.jobs, job.id, None)
             self.state.work.pop(job.id, None)
+            self.state.starts.pop(job.id, None)
 
     def _unused(self, name: str) -> None:
         if name in self.state.reservations and not in_use(self.state, name):
@@ -219,6 +232,7 @@ class SlurmWorld:
         node = self.state.nodes[name]
         if "REBOOT_ISSUED" in node.flags and name not in self.state.dead:
             ours = bool(node.ours)
+            self.state.holes.discard(name)
             new = fresh(name, self.state.now) if ours else returned(node, self.state.now)
             self.state.node(new)
 
@@ -312,6 +326,7 @@ def _restore(state: SlurmState, table: dict[Any, Any], key: Any, before: Any) ->
 _EVENTS: Final[dict[str, Callable[[SlurmWorld, Any], None]]] = {
     "submission": SlurmWorld._submission,
     "end": SlurmWorld._end,
+    "eaten": SlurmWorld._eaten,
     "forgotten": SlurmWorld._forgotten,
     "unused": SlurmWorld._unused,
     "over": SlurmWorld._over,

@@ -83,7 +83,7 @@ def _submit(state: SlurmState, action: Submit) -> int:
     if action.reservation and action.reservation not in state.reservations:
         raise WriteError(WriteFault.REFUSED, action.id, "Requested reservation is invalid")
     limit = 60 * -(-action.time // 60)
-    job = waiting(state, ME, action.name, action.nodes, limit)
+    job = waiting(state, action.user or ME, action.name, action.nodes, limit)
     begin = max(action.begin or 0, state.now)
     state.job(
         job._replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import secrets
 import time
@@ -66,12 +67,18 @@ class SlurmCommands:
     ----------
     limits : how much is waited for and taken in
     clock : tells Unix seconds
+    as_owner : submit jobs of other users as theirs, which only root may; else they are refused
     """
 
     def __init__(
-        self, limits: SlurmLimits | None = None, clock: Callable[[], float] = time.time
+        self,
+        limits: SlurmLimits | None = None,
+        clock: Callable[[], float] = time.time,
+        *,
+        as_owner: bool = False,
     ) -> None:
         self._limits = limits or SlurmLimits()
+        self._as_owner = as_owner
         self._clock = clock
         self._version = ""
 
@@ -174,7 +181,7 @@ class SlurmCommands:
 
     def _around_submit(self, action: Submit) -> ClusterView:
         """Return this user's jobs, in the queue and in the books since the action was decided."""
-        user = str(os.getuid())
+        user = str(_number(action))
         fence = _fence()
         said = self._ask_for_one(questions.jobs_of_user(user, fence), "queue")
         jobs = lines.jobs_of_rows(said or "", fence)
@@ -246,18 +253,37 @@ class SlurmCommands:
         return 0
 
     def _submit(self, action: Submit) -> int:
+        if _number(action) != os.getuid() and not self._as_owner:
+            message = f"jobs are submitted as this process's user here, not as {action.user}"
+            raise WriteError(WriteFault.NOT_PERMITTED, action.id, message)
         if action.requeue == "expedite" and self._release() < orders.EXPEDITED:
             message = f"expedited requeue needs Slurm 25.11; this is {self.version()}"
             raise WriteError(WriteFault.UNSUPPORTED, action.id, message)
-        said = self._tell(orders.submit(action), action.id)
+        said = self._tell(orders.submit(action, self._other(action)), action.id)
         match = _SUBMITTED.fullmatch(said.strip())
         if match is None:
             message = f"sbatch said {said.strip()[:60]!r}, not the number of a job"
             raise WriteError(WriteFault.AMBIGUOUS, action.id, message)
         return int(match[1])
 
+    def _other(self, action: Submit) -> int | None:
+        """Return whose job it is where that is another user, else None."""
+        number = _number(action)
+        return None if number == os.getuid() else number
+
     def _noted(self, action: Release | SignalJob, seen: ClusterView, order: orders.Order) -> None:
         between_notes(action, seen.jobs[action.job], order, orders.note, self._tell)
+
+
+def _number(action: Submit) -> int:
+    """Return the number of the user whose job it is; WriteError for one who is not known."""
+    if not action.user:
+        return os.getuid()
+    try:
+        return pwd.getpwnam(action.user).pw_uid
+    except KeyError:
+        message = f"there is no user {action.user} on this machine"
+        raise WriteError(WriteFault.REFUSED, action.id, message) from None
 
 
 def _fence() -> str:

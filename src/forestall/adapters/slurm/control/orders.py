@@ -41,9 +41,13 @@ class Order(NamedTuple):
     given: bytes = b""
 
 
-def submit(action: Submit) -> Order:
-    """Return the command that submits a job; its script is read from the standard input."""
+def submit(action: Submit, user: int | None = None) -> Order:
+    """Return the command that submits a job; its script is read from the standard input.
+
+    user : number of the user whose job it is to be; None: whoever runs the command
+    """
     options = {
+        "uid": "" if user is None else str(user),
         "job-name": action.name,
         "comment": tagged(action.id, action.words),
         "nodes": str(action.nodes),

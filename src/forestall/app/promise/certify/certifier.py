@@ -23,6 +23,7 @@ from forestall.app.kit.certify.sums import Said, close, told, unlike
 from forestall.app.promise.certify import runs as of_runs
 from forestall.app.promise.certify.files import ACCOUNT, PromiseRun
 from forestall.app.promise.certify.nodes import Sweep, sweep
+from forestall.app.promise.certify.planned import PlannedRows
 from forestall.app.promise.certify.users import Bargained
 
 TOLERANCE = 1e-12
@@ -212,7 +213,7 @@ _WITHOUT_RUNS = (
 
 def certify_promise(folder: Path) -> Certificate:
     """Check the folder of a run of the promise model or a classic policy: `jobs.csv`,
-    `failures.csv`, `summary.json` and, if there, `runs.csv` and `users.csv`."""
+    `failures.csv`, `summary.json` and, if there, `runs.csv`, `users.csv` and `maintenance.csv`."""
     run = Facts.read(folder)
     unknown = list(() if run.complete else _WITHOUT_RUNS)
     if run.account["idle"] is None:
@@ -221,4 +222,7 @@ def certify_promise(folder: Path) -> Certificate:
     if bargained is not None:
         agreed = bargained.check
         rules = (*RULES, Rule("users who bargain", lambda run, found: agreed(run.jobs, found)))
+    planned = PlannedRows.of(folder, run.given.nodes)
+    if planned is not None:
+        rules = (*rules, Rule("planned outages", planned.check))
     return certificate(folder, run, rules, unknown, run.account)

@@ -35,7 +35,7 @@ _TABLES: Final = {
         question TEXT NOT NULL, size BIGINT NOT NULL, length BIGINT NOT NULL, start BIGINT NOT NULL,
         deadline BIGINT NOT NULL, before DOUBLE PRECISION NOT NULL,
         probability DOUBLE PRECISION NOT NULL, reasons TEXT NOT NULL, record TEXT NOT NULL,
-        CONSTRAINT offers_key UNIQUE (id)""",
+        held BIGINT NOT NULL, CONSTRAINT offers_key UNIQUE (id)""",
     "promises": """
         id TEXT NOT NULL, at BIGINT NOT NULL, offer TEXT NOT NULL REFERENCES offers (id),
         job TEXT NOT NULL, owner TEXT NOT NULL, deadline BIGINT NOT NULL,
@@ -43,7 +43,8 @@ _TABLES: Final = {
         CONSTRAINT promises_key UNIQUE (id)""",
     "outcomes": """
         promise TEXT NOT NULL REFERENCES promises (id), at BIGINT NOT NULL, outcome TEXT NOT NULL,
-        cause TEXT NOT NULL, ended BIGINT NOT NULL, CONSTRAINT outcomes_key UNIQUE (promise)""",
+        cause TEXT NOT NULL, ended BIGINT NOT NULL, job BIGINT NOT NULL,
+        CONSTRAINT outcomes_key UNIQUE (promise)""",
     "intents": """
         id TEXT NOT NULL, cycle BIGINT NOT NULL, role TEXT NOT NULL, action TEXT NOT NULL,
         target TEXT NOT NULL, size BIGINT NOT NULL, partition TEXT NOT NULL,

@@ -1,0 +1,1 @@
+"""A live controller and its desk, wired: on a real cluster, or on a simulated one."""

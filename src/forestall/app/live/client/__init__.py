@@ -1,0 +1,1 @@
+"""What asks a live controller over its API, as the terminal does."""

@@ -1,0 +1,142 @@
+"""What of Slurm a controller needs: commands, a version that is known, answers, rights, clocks."""
+
+from __future__ import annotations
+
+import calendar
+import getpass
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from forestall.adapters.slurm.run import SlurmError, run
+from forestall.app.live.doctor.checks import DoctorCheck, missing, note, ok
+
+COMMANDS: Final = ("sinfo", "squeue", "scontrol", "sacct", "sbatch", "scancel")
+OLDEST: Final = (22, 5)
+NEWEST: Final = (26, 5)
+APART: Final = 60
+"""s by which Slurm's clock may differ: a look with more is worth nothing."""
+_WAIT: Final = 15.0
+_RELEASE: Final = re.compile(r"\b(\d{2})\.(\d{2})(?:\.\S+)?")
+_AS_OF: Final = re.compile(r"Configuration data as of (\S+)")
+_SETTING: Final = re.compile(r"^(\w+)\s*=\s*(.*?)\s*$", re.MULTILINE)
+_ROLES: Final = {
+    "None": "advisor: looks, quotes and records",
+    "Operator": "advisor and keeper: also reserves, requeues and signals",
+    "Administrator": "all roles: also drains, resumes and reboots",
+}
+
+
+def slurm() -> Iterator[DoctorCheck]:
+    """Yield what a controller needs of Slurm. Where nothing is installed that is all there is."""
+    absent = [name for name in COMMANDS if shutil.which(name) is None]
+    if absent:
+        yield missing("Slurm commands", "not on PATH: " + ", ".join(absent),
+                      "install Slurm's client commands, or add their folder to PATH")  # fmt: skip
+    else:
+        yield ok("Slurm commands", ", ".join(COMMANDS))
+    if {"sinfo", "scontrol"} & set(absent):
+        return
+    yield _version()
+    try:
+        config = run(("scontrol", "show", "config"), timeout=_WAIT)
+    except SlurmError as error:
+        yield missing("slurmctld", str(error), "start it, or see SLURM_CONF and the network")
+        return
+    settings = dict(_SETTING.findall(config))
+    yield ok("slurmctld", f"answers: cluster {settings.get('ClusterName', 'without a name')}")
+    yield _clock(config, time.time())
+    yield from _accounting(settings, "sacct" not in absent)
+    yield _rights(settings)
+    yield _requeue(settings)
+
+
+def _version() -> DoctorCheck:
+    subject = "Slurm version"
+    try:
+        said = run(("sinfo", "--version"), timeout=_WAIT).strip()
+    except SlurmError as error:
+        return missing(subject, str(error), "see that sinfo works for this user")
+    found = _RELEASE.search(said)
+    if found is None:
+        return missing(subject, f"sinfo says {said!r}", "expected a version such as 24.11.5")
+    release = (int(found[1]), int(found[2]))
+    if release < OLDEST:
+        return missing(subject, said, "forestall knows Slurm 22.05 to 26.05; update Slurm")
+    if release > NEWEST:
+        return note(subject, said, "newer than 26.05, the newest that is known: try it as advisor")
+    return ok(subject, said)
+
+
+def _clock(config: str, now: float) -> DoctorCheck:
+    subject = "Clocks"
+    found = _AS_OF.search(config)
+    told = None if found is None else _seconds(found[1])
+    if told is None:
+        return note(subject, "Slurm does not tell its time", "see that all clocks are synchronized")
+    apart = told - now
+    said = f"Slurm's is {abs(apart):.0f} s {'ahead' if apart > 0 else 'behind'}"
+    if abs(apart) > APART:
+        return missing(subject, said, "synchronize the clocks (chrony): no look is believed before")
+    return ok(subject, said)
+
+
+def _seconds(text: str) -> int | None:
+    """Return a time as Slurm writes it, in UTC or as seconds."""
+    if text.isdigit():
+        return int(text)
+    try:
+        return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return None
+
+
+def _accounting(settings: dict[str, str], has_sacct: bool) -> Iterator[DoctorCheck]:
+    subject = "Accounting"
+    kind = settings.get("AccountingStorageType", "")
+    if kind in {"", "(null)", "accounting_storage/none"}:
+        yield note(subject, "this cluster keeps none",
+                   "set AccountingStorageType=accounting_storage/slurmdbd: what became of jobs is "
+                   "else seen only while Slurm remembers them")  # fmt: skip
+        return
+    if not has_sacct:
+        return
+    words = ("sacct", "--noheader", "--allocations", "--starttime=now-1hours", "--format=JobID")
+    try:
+        run(words, timeout=_WAIT)
+    except SlurmError as error:
+        yield missing(subject, str(error), "see that slurmdbd runs and that this user may ask it")
+        return
+    yield ok(subject, f"{kind.removeprefix('accounting_storage/')} answers")
+
+
+def _rights(settings: dict[str, str]) -> DoctorCheck:
+    subject = "Rights"
+    user = getpass.getuser()
+    owner = settings.get("SlurmUser", "").partition("(")[0]
+    if os.geteuid() == 0 or user == owner:
+        return ok(subject, f"{user} may act as {_ROLES['Administrator']}")
+    words = ("sacctmgr", "--noheader", "--parsable2", "show", "user", user, "format=AdminLevel")
+    try:
+        level = run(words, timeout=_WAIT).strip().partition("\n")[0]
+    except SlurmError as error:
+        return note(subject, f"not known: {error}", "the advisor needs none")
+    if level not in _ROLES:
+        return note(subject, f"{user} has no account in Slurm",
+                    f"sacctmgr add user {user} account=ACCOUNT")  # fmt: skip
+    said = f"{user} ({level}) may act as {_ROLES[level]}"
+    if level == "None":
+        todo = f"for the keeper: sacctmgr modify user {user} set AdminLevel=Operator"
+        return note(subject, said, todo)
+    return ok(subject, said)
+
+
+def _requeue(settings: dict[str, str]) -> DoctorCheck:
+    subject = "Requeue"
+    if settings.get("JobRequeue", "1") == "0":
+        return note(subject, "JobRequeue=0: jobs end with their node unless they ask otherwise",
+                    "jobs of promises ask for it; nothing has to be done")  # fmt: skip
+    return ok(subject, "jobs go back to the queue when their node fails")

@@ -1,0 +1,84 @@
+"""A real Slurm cluster as the settings name it: who looks, who keeps, who asks the warden."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import pwd
+from collections.abc import Callable
+from pathlib import Path
+
+from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
+from forestall.adapters.slurm.control.by_rest import SlurmRest
+from forestall.adapters.slurm.control.http import Server
+from forestall.app.live.settings import LiveSettings, SlurmTable
+from forestall.live.act.actor import Actor
+from forestall.live.warden.client import WardenActor
+from forestall.model.cluster.cluster import LiveCluster
+from forestall.model.errors import ParameterError, of_system
+from forestall.model.live.intents import Role
+
+
+def cluster_of(slurm: SlurmTable) -> LiveCluster:
+    """Return the cluster as the advisor sees it, and where jobs are submitted. Raises
+    ParameterError."""
+    return _cluster(slurm, slurm.user, slurm.token)
+
+
+def keeper_of(slurm: SlurmTable) -> LiveCluster:
+    """Return the cluster with the keeper's own rights, where it has some."""
+    return _cluster(slurm, slurm.keeper_user or slurm.user, slurm.keeper_token or slurm.token)
+
+
+def _cluster(slurm: SlurmTable, user: str, token: str) -> LiveCluster:
+    limits = SlurmLimits(float(slurm.timeout), float(slurm.timeout))
+    if slurm.via == "commands":
+        return SlurmCommands(limits, as_owner=slurm.submit_as_owner)
+    return SlurmRest(Server(slurm.url, user, _token_in(token) if token else None), limits)
+
+
+def _token_in(path: str) -> Callable[[], str]:
+    """Return what reads a token from its file, each time anew: tokens end and are renewed."""
+
+    def read() -> str:
+        with of_system(path, "cannot be read"):
+            return Path(path).read_text(encoding="ascii", errors="replace").strip()
+
+    read()
+    return read
+
+
+def submits_for(slurm: SlurmTable) -> Callable[[str], bool]:
+    """Return what tells whether a job can be submitted as a user's own: as the user of this
+    process, or, as root, of anybody whom this machine knows."""
+    if slurm.submit_as_owner and (slurm.via != "commands" or os.geteuid() != 0):
+        raise ParameterError(
+            "slurm.submit_as_owner", True, "false, unless root runs this with Slurm's commands"
+        )
+    own = slurm.user if slurm.via == "rest" and slurm.user else getpass.getuser()
+    return _is_known if slurm.submit_as_owner else (lambda name: name == own)
+
+
+def _is_known(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except (KeyError, ValueError):
+        return False
+    return True
+
+
+def warden_of(settings: LiveSettings) -> dict[Role, Actor]:
+    """Return who reaches the warden, nobody where no socket is named."""
+    warden = settings.warden
+    if not warden.socket:
+        return {}
+    user = user_id(warden.user, "warden.user") if warden.user else None
+    return {Role.WARDEN: WardenActor(Path(warden.socket), user=user)}
+
+
+def user_id(name: str, key: str) -> int:
+    """Return the number of a user of this machine. Raises ParameterError."""
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except (KeyError, ValueError):
+        raise ParameterError(key, name, "a user of this machine") from None

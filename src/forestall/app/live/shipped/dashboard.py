@@ -1,0 +1,117 @@
+"""A Grafana dashboard of the controller's figures, made of a table of panels."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NamedTuple
+
+WIDTH: Final = 24
+"""Columns of Grafana's grid."""
+SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
+
+
+class Panel(NamedTuple):
+    """A panel: its title, its kind, its unit, and its lines: (query, legend)."""
+
+    title: str
+    kind: str
+    unit: str
+    lines: tuple[tuple[str, str], ...]
+    width: int = 8
+    height: int = 7
+
+
+PANELS: Final = (
+    Panel("Last look", "stat", "s", (("forestall_look_age_seconds", ""),), 4, 4),
+    Panel("Open promises", "stat", "none", (("forestall_promises_open", ""),), 4, 4),
+    Panel("Proposals that wait", "stat", "none", (("forestall_proposals_open", ""),), 4, 4),
+    Panel("Calibration error", "stat", "percentunit", (("forestall_calibration_error_ratio", ""),),
+          4, 4),
+    Panel("Nodes in service", "stat", "none", (("forestall_nodes_in_service", ""),), 4, 4),
+    Panel("Answers", "stat", "none", (("forestall_up", "{{part}}"),), 4, 4),
+    Panel("Said and kept, by what was said", "bargauge", "percentunit",
+          (("forestall_promises_said_ratio", "{{decile}} said"),
+           ("forestall_promises_kept_ratio", "{{decile}} kept"))),
+    Panel("What became of promises, a day", "timeseries", "none",
+          (("sum by (outcome) (increase(forestall_promises_ended_total[1d]))", "{{outcome}}"),
+           ("sum(increase(forestall_promises_made_total[1d]))", "made"))),
+    Panel("Quotes and acceptances, a minute", "timeseries", "none",
+          (("60 * sum by (result) (rate(forestall_quotes_total[5m]))", "quotes: {{result}}"),
+           ("60 * sum by (result) (rate(forestall_acceptances_total[5m]))", "taken: {{result}}"))),
+    Panel("Time that a quote takes", "timeseries", "s",
+          tuple((f"histogram_quantile({q}, sum by (le) (rate(forestall_quote_seconds_bucket[5m])))",
+                 f"{100 * q:.0f} %") for q in (0.5, 0.95))),
+    Panel("Nodes by state", "timeseries", "none", (("forestall_nodes", "{{state}}"),)),
+    Panel("Nodes in service by risk within 24 h", "timeseries", "none",
+          (("forestall_nodes_at_risk", "{{risk}}"),)),
+    Panel("Jobs and busy nodes", "timeseries", "none",
+          (("forestall_cluster_jobs", "{{state}} jobs"), ("forestall_nodes_busy", "busy nodes"))),
+    Panel("Actions, an hour", "timeseries", "none",
+          (("sum by (role, state) (increase(forestall_intent_states_total[1h]))",
+            "{{role}}: {{state}}"),)),
+    Panel("Switches", "stat", "none", (("forestall_role_switch == 1", "{{role}}: {{switch}}"),)),
+    Panel("Looks, a minute", "timeseries", "none",
+          (("60 * sum by (result) (rate(forestall_looks_total[5m]))", "{{result}}"),)),
+    Panel("Cycles", "timeseries", "s",
+          (("forestall_cycle_seconds", "takes"), ("1 / rate(forestall_cycles_total[5m])", "every"),
+           ("time() - forestall_clock_timestamp_seconds", "clock is behind by"))),
+    Panel("Rows of the ledger, an hour", "timeseries", "none",
+          (("sum by (table) (increase(forestall_ledger_rows_total[1h]))", "{{table}}"),)),
+    Panel("Messages, a day", "timeseries", "none",
+          (("sum by (way, result) (increase(forestall_messages_total[1d]))", "{{way}}: {{result}}"),
+           )),
+)  # fmt: skip
+
+
+def dashboard() -> str:
+    """Return the dashboard as Grafana imports it."""
+    told = {
+        "uid": "forestall",
+        "title": "forestall",
+        "description": "Promises on a Slurm cluster, and how they were kept",
+        "schemaVersion": 39,
+        "version": 1,
+        "editable": True,
+        "refresh": "30s",
+        "time": {"from": "now-24h", "to": "now"},
+        "timezone": "",
+        "tags": ["forestall", "slurm"],
+        "templating": {
+            "list": [
+                {"name": "datasource", "label": "Prometheus", "type": "datasource",
+                 "query": "prometheus", "current": {}, "hide": 0}
+            ]
+        },
+        "panels": _panels(),
+    }  # fmt: skip
+    return json.dumps(told, indent=2) + "\n"
+
+
+def _panels() -> list[dict[str, Any]]:
+    """Return the panels, side by side until a row is full."""
+    made, x, y, tallest = [], 0, 0, 0
+    for number, one in enumerate(PANELS, 1):
+        if x + one.width > WIDTH:
+            x, y, tallest = 0, y + tallest, 0
+        place = {"x": x, "y": y, "w": one.width, "h": one.height}
+        made.append(_panel(number, one, place))
+        x, tallest = x + one.width, max(tallest, one.height)
+    return made
+
+
+def _panel(number: int, one: Panel, place: dict[str, int]) -> dict[str, Any]:
+    targets = [
+        {"refId": chr(ord("A") + k), "expr": query, "legendFormat": legend, "datasource": SOURCE,
+         "instant": one.kind != "timeseries", "range": one.kind == "timeseries"}
+        for k, (query, legend) in enumerate(one.lines)
+    ]  # fmt: skip
+    return {
+        "id": number,
+        "title": one.title,
+        "type": one.kind,
+        "datasource": SOURCE,
+        "gridPos": place,
+        "targets": targets,
+        "fieldConfig": {"defaults": {"unit": one.unit, "min": 0}, "overrides": []},
+        "options": {},
+    }

@@ -1,0 +1,42 @@
+"""The warden as a process of its own: it alone has Slurm's Admin rights."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from forestall.app.live.real import cluster_of, user_id
+from forestall.app.live.settings import LiveSettings
+from forestall.live.slurm.actor import ClusterActor
+from forestall.live.warden.server import Warden, WardenSettings
+from forestall.model.errors import ParameterError
+
+
+def run_warden(settings: LiveSettings, tell: Callable[[str], None]) -> None:
+    """Be the warden until SIGTERM or SIGINT. Raises ParameterError, TraceError, and InputError
+    where another one listens."""
+    named = settings.warden
+    if not named.socket:
+        raise ParameterError("warden.socket", named.socket, "the path of the warden's socket")
+    users = frozenset(user_id(one, "warden.users") for one in named.users)
+    own = WardenSettings(
+        Path(named.socket), users or frozenset({os.geteuid()}), settings.guard.warden
+    )
+    actor = ClusterActor(cluster_of(settings.slurm), lambda _: "")
+    warden = Warden(own, actor, lambda: int(time.time()))
+
+    def stop(*_: Any) -> None:
+        warden.stop()
+
+    before = {one: signal.signal(one, stop) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        switch = settings.guard.warden.switch
+        warden.serve(lambda: tell(f"warden (switch: {switch}) listens at {named.socket}"))
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+    tell("ended")

@@ -1,0 +1,38 @@
+"""What a replay of a ledger is asked: who or what else might have decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from forestall.model.settings import Declared, Setting
+
+
+@dataclass(frozen=True)
+class ReplayQuestion(Declared, group="What if (of a live ledger)"):
+    """What would have been otherwise; nothing is by default."""
+
+    predictor: Annotated[
+        str | None,
+        Setting(
+            "Who foresees failures: none, hindsight (what happened), or a file of "
+            "forestall predict train",
+            shown="none|hindsight|FILE",
+        ),
+    ] = None
+    wanted: Annotated[
+        Annotated[float, Field(ge=0, le=1)] | None,
+        Setting("Least probability for which jobs are placed of which nobody asked"),
+    ] = None
+    guard: Annotated[
+        Path | None,
+        Setting("Limits of keeper and warden, as forestall serve reads them", shown="FILE.toml"),
+    ] = None
+
+    @property
+    def asks_engine(self) -> bool:
+        """Whether another engine is asked for."""
+        return self.predictor is not None or self.wanted is not None

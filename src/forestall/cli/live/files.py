@@ -1,0 +1,38 @@
+"""`forestall serve files`: what a site takes into its own systems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forestall._lazy import lazily
+from forestall.cli.registry import command
+from forestall.cli.runs.options import Force
+from forestall.cli.screen import say
+from forestall.model.settings import Setting
+
+with lazily():
+    from forestall.app.live.shipped import write
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to those of `forestall serve`."""
+    command(app, "files", "forestall serve files --dir site")(files)
+
+
+def files(
+    folder: Annotated[Path, Setting("Where they are written", option="dir", shown="DIR")],
+    site_settings: Annotated[
+        str, Setting("Path of the settings that the units name", shown="PATH")
+    ] = "/etc/forestall/forestall.toml",
+    program: Annotated[
+        str, Setting("How units start forestall (default: as now)", shown="COMMAND")
+    ] = "",
+    force: Force = False,
+) -> None:
+    """Write units of systemd, a Grafana dashboard, alert rules of Prometheus, and settings to
+    begin with, into a folder; nothing is installed or started."""
+    for path in write.write_site_files(folder, site_settings, program, force=force):
+        say(str(path))

@@ -1,0 +1,137 @@
+"""`forestall promises`, `forestall promise`: what was said, what is likely now, what was done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
+
+import typer
+
+from forestall._lazy import lazily
+from forestall.cli.live.asking import asked, chance, now_of
+from forestall.cli.registry import command
+from forestall.cli.runs.options import Json
+from forestall.cli.screen import say, show
+from forestall.model.errors import ParameterError
+from forestall.model.settings import Setting
+from forestall.model.units import exact_duration
+from forestall.show.clean import clean
+
+with lazily():
+    from forestall.app.live.client import connection, moments
+
+app = typer.Typer()
+_NAME: Final = re.compile("[0-9a-f]{1,64}")
+
+
+@command(app, "promises", "forestall promises", "forestall promises --open --json")
+def promises(
+    options: connection.ServerOptions,
+    only_open: Annotated[
+        bool, Setting("Only those of which nothing has come yet", option="open")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """List your promises, the newest first; operators see everybody's."""
+    with asked(options) as server:
+        answer = server.get("/promises", **({"ended": "false"} if only_open else {}))
+        if as_json:
+            print(answer.text)
+            return
+        _show(answer.value["promises"], now_of(server), only_open=only_open)
+
+
+@command(app, "promise", "forestall promise 17", "forestall promise 6ab1c2d3 --json")
+def promise(
+    options: connection.ServerOptions,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB|ID",
+            help="The number of its job in Slurm, or its id or the beginning of that.",
+            show_default=False,
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Say what was promised for a job, what is likely now, and what was done for it."""
+    if not _NAME.fullmatch(name):
+        raise ParameterError("promise", clean(name), "the number of a job, or the id of a promise")
+    with asked(options) as server:
+        answer = server.get(f"/promises/{_id_of(server, name)}")
+        if as_json:
+            print(answer.text)
+            return
+        _tell(answer.value, now_of(server))
+
+
+def _show(told: Sequence[Mapping[str, Any]], now: int, *, only_open: bool) -> None:
+    """Print promises, a row each."""
+    if not told:
+        say("No promises." if not only_open else "No open promises.")
+        return
+    rows = [_row(one, now) for one in told]
+    heads = ("Promise", "Job", "Owner", "Nodes", "Done by", "Said", "Likely now", "Outcome")
+    show(rows, heads, right=(1, 3, 5, 6))
+    if any(not one["held"] for one in told):
+        say("(recorded): what would have been promised; nothing holds it.")
+
+
+def _tell(told: Mapping[str, Any], now: int) -> None:
+    """Print a promise, and what was done for it."""
+    for line in _story(told, now):
+        say(line)
+    done = told["done"]
+    if done:
+        say()
+        acts = [
+            (moments.told_when(one["at"], now), one["action"], clean(one["target"]), one["state"],
+             clean(one["reason"]))
+            for one in done
+        ]  # fmt: skip
+        show(acts, ("When", "Action", "Of", "State", "Why"))
+
+
+def _id_of(server: connection.ServerConnection, name: str) -> str:
+    """Return the id of the promise that is meant: a number is first a job's."""
+    if not name.isdigit():
+        return name
+    told: Sequence[Mapping[str, Any]] = server.get("/promises").value["promises"]
+    return next((str(one["id"]) for one in told if one["job"] == int(name)), name)
+
+
+def _row(one: Mapping[str, Any], now: int) -> tuple[str, ...]:
+    outcome = one["outcome"] + (f": {clean(one['cause'])}" if one["cause"] else "")
+    return (
+        one["id"],
+        "-" if one["job"] is None else str(one["job"]),
+        clean(one["owner"], 16),
+        str(one["nodes"]),
+        moments.told_when(one["deadline"], now),
+        chance(one["probability"]),
+        chance(one["likely"]),
+        outcome if one["held"] else f"{outcome} (recorded)",
+    )
+
+
+def _story(one: Mapping[str, Any], now: int) -> list[str]:
+    """Return a promise in sentences: the finding first."""
+    job = "its job" if one["job"] is None else f"job {one['job']}"
+    by = moments.told_when(one["deadline"], now)
+    cause = f" ({clean(one['cause'])})" if one["cause"] else ""
+    ended = "" if one["ended"] is None else f"; it ended {moments.told_when(one['ended'], now)}"
+    now_likely = f"now {chance(one['likely'])}" if one["likely"] is not None else "not known now"
+    if one["outcome"] == "open":
+        end = moments.told_when(one["likely_end"], now)
+        found = f"Open: {job} is done by {by}: {now_likely}"
+        found += f"; as planned it ends {end} at the latest." if one["likely_end"] else "."
+    else:
+        found = f"{one['outcome'].capitalize()}{cause}: {job}, due {by}{ended}."
+    held = "the keeper holds its start" if one["held"] else "nothing holds its start"
+    said = (
+        f"Said on {moments.told_when(one['at'], now)}: {one['nodes']} nodes for "
+        f"{exact_duration(one['length'])} from {moments.told_when(one['start'], now)}, done by "
+        f"{by} with {chance(one['probability'])}; {held}."
+    )
+    return [found, said, f"Promise {one['id']} to {clean(one['owner'])}."]

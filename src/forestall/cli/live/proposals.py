@@ -1,0 +1,110 @@
+"""`forestall proposals`: what the controller would do, for operators to approve or reject."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from forestall._lazy import lazily
+from forestall.cli.live.asking import asked, now_of, one_of
+from forestall.cli.registry import command, group_of, guarded
+from forestall.cli.runs.options import Json
+from forestall.cli.screen import say, show
+from forestall.model.errors import ParameterError
+from forestall.model.settings import Setting
+from forestall.show.clean import clean
+from forestall.show.words import figure
+
+with lazily():
+    from forestall.app.live.client import connection, moments
+
+app = group_of(
+    "List what the controller proposes to do, or approve or reject one; operators only.",
+    "forestall proposals",
+    "forestall proposals approve 3f0a",
+    'forestall proposals reject 3f0a --why "we look at that node today"',
+    invoke_without_command=True,
+    no_args_is_help=False,
+)
+
+Which = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The proposal's id, or the beginning of it.", show_default=False
+    ),
+]
+Why = Annotated[str, Setting("Why, for who reads the ledger later", shown="TEXT")]
+
+
+@app.callback()
+@guarded
+def proposals(
+    context: typer.Context,
+    options: connection.ServerOptions,
+    every: Annotated[
+        bool, Setting("Those that wait for nobody, too: done, refused, expired", option="all")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """List what the controller proposes to do, or approve or reject one; operators only."""
+    if context.invoked_subcommand is not None:
+        return
+    with asked(options) as server:
+        answer = server.get("/proposals")
+        if as_json:
+            print(answer.text)
+            return
+        _show(answer.value["proposals"], now_of(server), every=every)
+
+
+def _show(told: Sequence[Mapping[str, Any]], now: int, *, every: bool) -> None:
+    """Print proposals, a row each: those that wait for a person, or all."""
+    rows = [_row(one, now) for one in told if every or one["state"] == "proposed"]
+    if not rows:
+        say("Nothing is proposed." if every else "Nothing waits for approval.")
+        return
+    show(rows, ("Id", "State", "Role", "Action", "Of", "Until", "Why"))
+
+
+@command(app, "approve", "forestall proposals approve 3f0a")
+def approve(
+    options: connection.ServerOptions, which: Which, why: Why = "", as_json: Json = False
+) -> None:
+    """Approve a proposal: it is carried out at the next cycle, if it is still true then."""
+    _decide(options, which, True, why, as_json=as_json)
+
+
+@command(app, "reject", 'forestall proposals reject 3f0a --why "not today"')
+def reject(
+    options: connection.ServerOptions, which: Which, why: Why = "", as_json: Json = False
+) -> None:
+    """Reject a proposal: it is not carried out."""
+    _decide(options, which, False, why, as_json=as_json)
+
+
+def _decide(
+    options: connection.ServerOptions, which: str, approved: bool, why: str, *, as_json: bool
+) -> None:
+    if not (which.isascii() and which.isalnum()):
+        raise ParameterError("ID", clean(which), "the id of a proposal, or its beginning")
+    with asked(options) as server:
+        told = server.get("/proposals").value["proposals"]
+        name = one_of(told, which, "proposal")
+        answer = server.post(f"/proposals/{name}", {"approved": approved, "why": why})
+        if as_json:
+            print(answer.text)
+            return
+        one = answer.value
+        said = f": {clean(one['why'])}" if one["why"] else ""
+        say(f"{clean(one['action'])} {clean(one['target'])} is {one['state']}{said}.")
+
+
+def _row(one: Mapping[str, Any], now: int) -> tuple[str, ...]:
+    figures = ", ".join(
+        f"{clean(name)} {figure(value)}" for name, value in sorted(one["figures"].items())
+    )
+    why = clean(one["reason"]) + (f" ({figures})" if figures else "")
+    until = moments.told_when(one["expires"], now) if one["state"] == "proposed" else "-"
+    return (one["id"], one["state"], one["role"], one["action"], clean(one["target"]), until, why)

@@ -1,0 +1,273 @@
+"""`forestall serve`: answer for a cluster, real or simulated; tokens; the warden's process."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import typer
+from pydantic import Field
+
+from forestall._lazy import lazily
+from forestall.cli.live.files import register
+from forestall.cli.registry import command, group_of, guarded
+from forestall.cli.runs.options import Json
+from forestall.cli.screen import say, say_json, show
+from forestall.model.errors import ParameterError
+from forestall.model.settings import Setting
+
+with lazily():
+    from forestall.app.live import places, service, warden
+    from forestall.app.live import settings as live_settings
+    from forestall.web import server as web_server
+    from forestall.web import site as web_site
+    from forestall.web.api import access, application
+    from forestall.web.api import tokens as api_tokens
+    from forestall.web.metrics import measured, mount
+
+if TYPE_CHECKING:
+    from forestall.app.live.service import LiveService
+    from forestall.app.live.settings import LiveSettings
+
+SIMULATED = "Simulated cluster"
+PLACES = "Where it is reached"
+Settings: TypeAlias = Annotated[
+    Path | None,
+    Setting("File with the tables serve, guard, keeper, warden, slurm, messages", shown="TOML"),
+]
+Ledger: TypeAlias = Annotated[
+    str | None,
+    Setting("Ledger: sqlite:///PATH or postgresql://... (default: that of the settings)",
+            shown="URL"),
+]  # fmt: skip
+Tokens: TypeAlias = Annotated[
+    Path | None, Setting("File of the tokens (default: beside the ledger)", shown="FILE")
+]
+Role: TypeAlias = Literal["user", "operator"]
+
+app = group_of(
+    "Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command this\n"
+    "is the server itself, until Ctrl-C or SIGTERM.",
+    "forestall serve --simulated --nodes 16 --speed 600 --ledger sqlite:///demo.db",
+    "forestall serve --settings forestall.toml",
+    "forestall serve token add alice --ledger sqlite:///demo.db",
+    invoke_without_command=True,
+    no_args_is_help=False,
+)
+
+
+@app.callback()
+@guarded
+def serve(
+    context: typer.Context,
+    settings: Settings = None,
+    role: Annotated[
+        Literal["advisor", "warden"],
+        Setting("Process: the API with advisor and keeper, or the warden"),
+    ] = "advisor",
+    ledger: Ledger = None,
+    host: Annotated[
+        str | None, Setting("Address (default 127.0.0.1)", shown="HOST", group=PLACES)
+    ] = None,
+    port: Annotated[
+        int | None, Setting("Port (default 8642); 0: any free one", shown="PORT", group=PLACES)
+    ] = None,
+    socket: Annotated[
+        Path | None,
+        Setting("Unix socket, where users need no token", shown="PATH", group=PLACES),
+    ] = None,
+    tokens: Tokens = None,
+    simulated: Annotated[
+        bool, Setting("Serve a simulated cluster instead of Slurm", group=SIMULATED)
+    ] = False,
+    nodes: Annotated[
+        Annotated[int, Field(ge=1, le=100_000)], Setting("How many", group=SIMULATED)
+    ] = 16,
+    speed: Annotated[
+        Annotated[float, Field(ge=0.1, le=10_000)],
+        Setting("Seconds of its clock that pass in one of ours", group=SIMULATED),
+    ] = 60.0,
+    seed: Annotated[
+        Annotated[int, Field(ge=0)], Setting("Of its jobs and failures", group=SIMULATED)
+    ] = 1,
+    as_json: Json = False,
+) -> int:
+    """Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command this
+    is the server itself, until Ctrl-C or SIGTERM."""
+    if context.invoked_subcommand is not None:
+        return 0
+    known = _settings(settings, ledger, tokens)
+    if role == "warden":
+        if simulated:
+            raise ParameterError("simulated", True, "nothing with --role warden")
+        warden.run_warden(known, _tell)
+        return 0
+    asked = service.SimulatedOptions(nodes, speed, seed) if simulated else None
+    with _somewhere(known, asked is not None) as placed:
+        where = _where(placed, host, port, socket)
+        if asked is None:
+            running = service.real_service(placed, _tell)
+        else:
+            running = service.simulated_service(placed, asked, _tell)
+        _run(running, placed, where, as_json=as_json)
+    return 0
+
+
+def _where(
+    settings: LiveSettings, host: str | None, port: int | None, socket: Path | None
+) -> web_server.Listening:
+    """Return where to listen: what was said here goes before what the settings say."""
+    table = settings.serve
+    named = table.host if host is None else host
+    number = table.port if port is None else port
+    if not 0 <= number <= 65_535:
+        raise ParameterError("port", number, "from 0 to 65535")
+    path = socket or (Path(table.socket) if table.socket else None)
+    if not named and path is None:
+        raise ParameterError("host", named, "an address, where there is no socket")
+    return web_server.Listening(named, number if named else None, path)
+
+
+def _run(
+    running: LiveService, settings: LiveSettings, where: web_server.Listening, *, as_json: bool
+) -> None:
+    """Serve until the end, and let go of everything."""
+    try:
+        store = api_tokens.TokenStore(places.tokens_of(settings))
+        desk = measured.MeasuredDesk(running.desk)
+        figures = mount.metrics_mount(desk, running.counter().counts, running.messenger.told)
+        site = web_site.site(
+            desk,
+            access.Access(store, settings.serve.operators),
+            application.ApiSettings(running.stale, settings.serve.rate),
+            (figures, *web_site.MOUNTS),
+        )
+        server = web_server.SiteServer(site, where)
+        first = not any(one.role == "operator" for one in store.all())
+        token = store.add("operator", "operator") if first else ""
+        running.start()
+        server.run(lambda: _greet(running.what, server.address, token, as_json=as_json))
+    finally:
+        running.stop()
+    _tell("ended")
+
+
+def _greet(what: str, address: str, token: str, *, as_json: bool) -> None:
+    """Say where people are answered and, the first time, by which token an operator is known."""
+    if as_json:
+        say_json({"address": address, "operator_token": token or None, "cluster": what})
+    else:
+        say(f"Serving {what} at {address}")
+        if token:
+            say(f"Operator's token, shown only once: {token}")
+    sys.stdout.flush()
+
+
+def _tell(line: str) -> None:
+    """Print a line with the time on standard error, where services log."""
+    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}", file=sys.stderr, flush=True)
+
+
+def _settings(path: Path | None, ledger: str | None, tokens: Path | None) -> LiveSettings:
+    """Return the settings of a file, with what was said here in the place of what it says."""
+    known = live_settings.LiveSettings() if path is None else live_settings.read_live_settings(path)
+    table = known.serve
+    if ledger is not None:
+        table = replace(table, ledger=ledger)
+    if tokens is not None:
+        table = replace(table, tokens=str(tokens))
+    return replace(known, serve=table)
+
+
+@contextmanager
+def _somewhere(settings: LiveSettings, simulated: bool) -> Iterator[LiveSettings]:
+    """Give a simulated cluster without a ledger one that ends with it."""
+    if settings.serve.ledger:
+        yield settings
+        return
+    if not simulated:
+        raise ParameterError("ledger", None, "sqlite:///PATH or postgresql://USER@HOST/NAME")
+    with tempfile.TemporaryDirectory(prefix="forestall-serve-") as folder:
+        _tell(f"no --ledger: promises are forgotten at the end ({folder})")
+        table = replace(settings.serve, ledger=f"sqlite:///{folder}/ledger.db")
+        yield replace(settings, serve=table)
+
+
+# ------------------------------------------------------------------------------------------ tokens
+
+token_app = group_of(
+    "Tokens by which people are known to the API; only their hashes are kept.",
+    "forestall serve token add alice --ledger sqlite:///demo.db",
+    "forestall serve token list --ledger sqlite:///demo.db",
+)
+app.add_typer(token_app, name="token")
+
+
+@command(
+    token_app, "add",
+    "forestall serve token add alice --ledger sqlite:///demo.db",
+    "forestall serve token add ops --role operator --settings forestall.toml",
+)  # fmt: skip
+def add(
+    name: Annotated[str, typer.Argument(help="User name in Slurm", metavar="NAME")],
+    role: Annotated[Role, Setting("user: sees what is theirs; operator: all")] = "user",
+    settings: Settings = None,
+    ledger: Ledger = None,
+    tokens: Tokens = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token and print it: it is shown only now."""
+    token = _store(settings, ledger, tokens).add(name, role)
+    if as_json:
+        say_json({"name": name, "role": role, "token": token})
+    else:
+        print(token)
+
+
+@command(token_app, "list", "forestall serve token list --ledger sqlite:///demo.db")
+def list_(
+    settings: Settings = None, ledger: Ledger = None, tokens: Tokens = None, as_json: Json = False
+) -> None:
+    """List who has tokens, without the tokens."""
+    known = _store(settings, ledger, tokens).all()
+    if as_json:
+        say_json(
+            {"tokens": [{"name": one.name, "role": one.role, "id": one.hash[:12], "made": one.made}
+                        for one in known]}
+        )  # fmt: skip
+        return
+    rows = [
+        (one.hash[:12], one.name, one.role, f"{datetime.fromtimestamp(one.made, UTC):%Y-%m-%d}")
+        for one in known
+    ]
+    show(rows, ("Id", "Name", "Role", "Made"))
+
+
+@command(
+    token_app, "revoke",
+    "forestall serve token revoke alice --ledger sqlite:///demo.db",
+)  # fmt: skip
+def revoke(
+    which: Annotated[
+        str, typer.Argument(help="Name, or the id that list shows", metavar="NAME|ID")
+    ],
+    settings: Settings = None,
+    ledger: Ledger = None,
+    tokens: Tokens = None,
+) -> None:
+    """Forget the tokens of a name, or one by its id; a running server knows at once."""
+    count = _store(settings, ledger, tokens).revoke(which)
+    say(f"{count} token{'' if count == 1 else 's'} revoked")
+
+
+def _store(settings: Path | None, ledger: str | None, tokens: Path | None) -> api_tokens.TokenStore:
+    return api_tokens.TokenStore(places.tokens_of(_settings(settings, ledger, tokens)))
+
+
+register(app)

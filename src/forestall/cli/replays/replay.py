@@ -1,0 +1,104 @@
+"""`forestall replay`: the same decisions again, of a run or of a live controller's ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from forestall._lazy import lazily
+from forestall.app.runs.models import MODELS
+from forestall.cli.choice import Choice, Given, TextOptions
+from forestall.cli.registry import command
+from forestall.cli.screen import ProgressBar, say, say_json
+from forestall.cli.study import Output, tell_study
+from forestall.model.errors import ParameterError
+
+with lazily():
+    from forestall.app.replays import question
+    from forestall.app.replays import report as ledger_report
+    from forestall.app.replays import study as ledger_study
+    from forestall.app.runs import replay as runs_replay
+
+OWN: Final = tuple(
+    Choice(
+        model.decides,
+        "Options",
+        f"The {model.decides} in Python that the run was made with; its module is imported.",
+        "MODULE:CLASS",
+    )
+    for model in MODELS.values()
+)
+"""What can have decided a run in the user's own Python."""
+
+
+app = typer.Typer()
+
+
+@command(
+    app,
+    "replay",
+    "forestall simulate jobs.swf --log-events --out run && forestall replay run",
+    "forestall replay ledger.db",
+    "forestall replay sqlite:////var/lib/forestall/ledger.db --wanted 0.8 --predictor none",
+    "forestall replay ledger.db --guard serve.toml --json",
+)
+def replay(
+    target: Annotated[
+        str, typer.Argument(metavar="DIR|LEDGER", help="Folder of a run; file or URL of a ledger.")
+    ],
+    given: Annotated[Given, TextOptions(OWN)],
+    *,
+    asked: question.ReplayQuestion,
+    output: Output,
+) -> None:
+    """Drive the engine with what was recorded, a run's event log or the ledger of forestall serve,
+    and compare its decisions.
+
+    The exit code is 1 where they are not the same, byte for byte. Of a ledger it also says what
+    another predictor, rule or limit would have done; a ledger is only read, and may be written to
+    meanwhile.
+    """
+    if runs_replay.is_ledger(target):
+        _replay_ledger(target, given, asked, output)
+    else:
+        _replay_run(Path(target), given, asked, output)
+
+
+def _replay_ledger(
+    target: str, given: Given, asked: question.ReplayQuestion, output: Output
+) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(name, value, "nothing: a ledger's engine has its own")
+    same = True
+
+    def work(bar: ProgressBar) -> ledger_study.LedgerReplayed:
+        nonlocal same
+        found = ledger_study.find(target, asked, bar)
+        same = found.same
+        return found
+
+    tell_study(ledger_report.FOLDER, work, "cycles", output)
+    if not same:
+        raise typer.Exit(1)
+
+
+def _replay_run(folder: Path, given: Given, asked: question.ReplayQuestion, output: Output) -> None:
+    for name in ("predictor", "wanted", "guard"):
+        if getattr(asked, name) is not None:
+            raise ParameterError(name, getattr(asked, name), "nothing, for the folder of a run")
+    if output.out is not None:
+        raise ParameterError("out", output.out, "nothing, for the folder of a run")
+    found = runs_replay.replay(folder, **given)
+    if output.as_json:
+        say_json({"same": found.same, "decisions": found.decisions, "line": found.line,
+                  "logged": found.logged, "replayed": found.replayed})  # fmt: skip
+    elif not output.quiet:
+        say(f"{folder}: {found.verdict}")
+        if not found.same:
+            say(f"logged:   {'(nothing)' if found.logged is None else found.logged}", indent=2)
+            say(f"replayed: {'(nothing)' if found.replayed is None else found.replayed}", indent=2)
+    if not found.same:
+        raise typer.Exit(1)

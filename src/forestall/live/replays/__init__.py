@@ -1,0 +1,1 @@
+"""A recorded ledger played again: with the same engine and guard, or with others."""

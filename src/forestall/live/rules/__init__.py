@@ -1,0 +1,1 @@
+"""When to drain, reboot and bring back nodes, and what that costs and saves."""

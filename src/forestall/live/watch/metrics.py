@@ -1,0 +1,69 @@
+"""Metrics of nodes as they are at the moment, from files in Prometheus's text format: one for all
+nodes, or a folder with one for each."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+NODE_LABELS: Final = ("node", "nodename", "host", "instance")
+"""Labels that name the node, in the order in which they are looked for; without one the file's
+name is the node's."""
+_LINE: Final = re.compile(
+    r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+([+-]?(?:\d[\d.eE+-]*|Inf|NaN))(?:\s+-?\d+)?\s*"
+)
+_LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+def samples(text: str, otherwise: str = "") -> Iterator[tuple[str, str, float]]:
+    """Yield (metric, node, value) of each line of a text; `otherwise` is the node of lines that
+    name none. Lines of another form, and values that are no number, are passed over.
+
+    >>> list(samples('# HELP m x\\nm{instance="n1:9100",job="a"} 0.5\\nup 1\\n'))
+    [('m', 'n1', 0.5)]
+    """
+    for line in text.splitlines():
+        found = _LINE.fullmatch(line) if line[:1] != "#" else None
+        if found is None:
+            continue
+        labels = dict(_LABEL.findall(found[2] or ""))
+        told = next((labels[name] for name in NODE_LABELS if name in labels), otherwise)
+        try:
+            value = float(found[3])
+        except ValueError:
+            continue
+        if told and math.isfinite(value):
+            yield found[1], told.partition(":")[0], value
+
+
+class MetricFiles:
+    """Files that exporters write anew again and again.
+
+    Parameters
+    ----------
+    place : a file, or a folder of files ``NODE.prom``
+    old : s after which a file says nothing any more
+    """
+
+    def __init__(self, place: Path, old: int = 300) -> None:
+        self._place, self._old = place, old
+
+    def values(self, now: int) -> Mapping[str, Mapping[str, float]]:
+        """Return the values at the moment by metric and node; of several lines of one metric and
+        node the largest."""
+        found: dict[str, dict[str, float]] = {}
+        paths = sorted(self._place.glob("*.prom")) if self._place.is_dir() else [self._place]
+        for path in paths:
+            try:
+                if now - path.stat().st_mtime > self._old:
+                    continue
+                text = path.read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue
+            for name, node, value in samples(text, path.stem if self._place.is_dir() else ""):
+                of_name = found.setdefault(name, {})
+                of_name[node] = max(value, of_name.get(node, value))
+        return found

@@ -1,0 +1,116 @@
+"""Windows of maintenance, from a file or as text, on the clock and with the nodes of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from forestall.model.cleaning import Cleaning
+from forestall.model.errors import ParameterError, TraceError
+from forestall.model.failures import Failures, PlannedOutages
+from forestall.model.site.hostlist import expand
+from forestall.model.units import SECONDS, parse_duration, parse_time
+from forestall.traces.observed import numbers_of
+
+EXPECTED: Final = "START/END [NODES]; ... or a CSV file start,end,nodes"
+_COLUMNS: Final = ("start", "end", "nodes")
+
+
+def read_maintenance(
+    given: str | Path, failures: Failures, nodes: int
+) -> tuple[PlannedOutages, Cleaning]:
+    """Return planned outages of the first `nodes` nodes, and what was left out.
+
+    Parameters
+    ----------
+    given : a CSV file with the columns start, end and, where not all nodes are meant, nodes (a
+        hostlist of names or numbers); or text such as ``10d/10d8h 0-15; 20d/20d4h``
+    failures : of the run, whose clock and names of nodes count. Times are dates (where the log has
+        dates), seconds on its clock (with dates, since 1970), or durations since its time 0
+
+    Windows that end before time 0 are left out, and those under way at it begin there. Raises
+    TraceError or ParameterError where it cannot be read, or a node is not known.
+    """
+    found, before = [], []
+    for name, start, end, hosts in _rows(given):
+        window = _moment(start, name, failures), _moment(end, name, failures)
+        if window[0] >= window[1]:
+            raise _wrong(given, name, f"{start} to {end}", "an end after the start")
+        if window[1] <= 0:
+            before.append(f"{start}/{end}")
+            continue
+        numbers = [k for k in _numbers(hosts, name, failures, nodes, given) if k < nodes]
+        found.append((max(window[0], 0), window[1], numbers))
+    text = "windows of maintenance that end before time 0"
+    return PlannedOutages.of(found), Cleaning().plus("maintenance", text, "left out", before)
+
+
+def _rows(given: str | Path) -> list[tuple[str, str, str, str]]:
+    """Return (where it stands, start, end, nodes) of each window."""
+    if isinstance(given, Path) or Path(given).is_file():
+        return _file(Path(given))
+    rows = []
+    for text in str(given).split(";"):
+        window, _, hosts = text.strip().partition(" ")
+        start, slash, end = window.partition("/")
+        if not slash or not start or not end:
+            raise ParameterError("maintenance", text.strip() or str(given), EXPECTED)
+        rows.append(("", start, end, hosts.strip()))
+    return rows
+
+
+def _file(path: Path) -> list[tuple[str, str, str, str]]:
+    try:
+        frame = pl.read_csv(path, infer_schema=False)
+    except OSError as error:
+        raise TraceError(path, f"cannot be read: {error.strerror}") from None
+    except pl.exceptions.PolarsError as error:
+        raise TraceError(path, f"cannot be read as CSV: {str(error).splitlines()[0]}") from None
+    if not set(_COLUMNS[:2]) <= set(frame.columns):
+        raise TraceError(path, "is no list of maintenance: expected the columns start,end[,nodes]")
+    if "nodes" not in frame.columns:
+        frame = frame.with_columns(pl.lit("").alias("nodes"))
+    rows = frame.select(pl.col(_COLUMNS).fill_null("").str.strip_chars()).rows()
+    return [(f"line {k}", *row) for k, row in enumerate(rows, 2)]
+
+
+def _moment(text: str, line: str, failures: Failures) -> int:
+    """Return a moment on the run's clock, s."""
+    name = "maintenance" + (f", {line}" if line else "")
+    if text[-1:].lower() in SECONDS:
+        return parse_duration(text, name)
+    origin = failures.origin
+    try:
+        given = int(text)
+    except ValueError:
+        if origin is None:
+            allowed = "seconds, or a duration such as 10d: the failure log has no dates"
+            raise ParameterError(name, text, allowed) from None
+        given = parse_time(text, name)
+    return given if origin is None else given - origin
+
+
+def _numbers(hosts: str, line: str, failures: Failures, nodes: int, given: str | Path) -> list[int]:
+    """Return the numbers of the nodes of a window; all of them where none is named."""
+    if not hosts:
+        return list(range(nodes))
+    if "[" not in hosts:  # numbers: 0-15,20
+        hosts = ",".join(f"[{part}]" if "-" in part and part[0].isdigit() else part
+                         for part in hosts.split(","))  # fmt: skip
+    names = expand(hosts)
+    if all(name.isdigit() for name in names):
+        return [int(name) for name in names]
+    numbers = numbers_of(names, failures.names)
+    if bool(np.any(numbers < 0)):
+        strange = names[int(np.flatnonzero(numbers < 0)[0])]
+        raise _wrong(given, line, strange, "names of nodes as the failure log has them, or numbers")
+    return [int(number) for number in numbers]
+
+
+def _wrong(given: str | Path, line: str, value: str, allowed: str) -> Exception:
+    if line:
+        return TraceError(given, f"{line}: {value!r} is not allowed; expected {allowed}")
+    return ParameterError("maintenance", value, allowed)

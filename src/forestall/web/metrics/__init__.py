@@ -1,0 +1,1 @@
+"""Figures of a live controller for Prometheus."""

@@ -1,0 +1,77 @@
+// What the controller would do, for operators to approve or reject, and what was done lately.
+
+import { away, count, duration, fullTime, nodeHours, plural, reason, time } from "forestall-page/format.js";
+import { Pager, pageOf } from "forestall-page/pager.js";
+
+const WORDS = { busy: "nodes in use", jobs: "jobs saved, expected", saved: "saves, expected", spent: "costs, expected", until: "back by", "fails at": "may fail at" };
+
+export const Proposals = {
+  components: { Pager },
+  props: { proposals: Object, now: Number },
+  emits: ["decide"],
+  data: () => ({ page: 0, waits: 0, rejecting: "", why: "", busy: "", said: {}, mark: 0, marks: {} }),
+  computed: {
+    waiting() { return this.proposals.proposals.filter((one) => one.state === "proposed"); },
+    others() { return this.proposals.proposals.filter((one) => one.state !== "proposed"); },
+    shownWaiting() { return pageOf(this.waiting, this.waits, 12); },
+    shown() { return pageOf(this.others, this.page, 20); },
+    lead() { return this.waiting.length ? `${plural(this.waiting.length, "proposal")} ${this.waiting.length === 1 ? "waits" : "wait"} for a decision.` : "Nothing waits for a decision."; },
+  },
+  methods: {
+    away, count, fullTime, reason, time,
+    capital: (word) => word.charAt(0).toUpperCase() + word.slice(1),
+    figures(one) { return Object.entries(one.figures).map(([name, value]) => [WORDS[name] || name.replaceAll("_", " "), this.value(name, value)]); },
+    value(name, value) {
+      if (/probab|chance|risk|likely|^busy$/.test(name)) return `${(100 * value).toFixed(1)} %`;
+      if (/cost|spent|saved|loss|benefit|gain|nothing|act/.test(name)) return nodeHours(value);
+      if (value > 1e9) return time(value, this.now);
+      if (name === "time" || name === "start") return duration(value);
+      return value.toLocaleString("en-GB", { maximumFractionDigits: 2 });
+    },
+    decide(one, approved) {
+      if (!approved && this.rejecting !== one.id) {
+        this.rejecting = one.id; this.why = "";
+        this.$nextTick(() => document.getElementById(`fs-why-${one.id}`)?.focus());
+        return;
+      }
+      this.mark += 1; this.marks[this.mark] = one.id; this.busy = one.id; delete this.said[one.id];
+      this.$emit("decide", { proposal: one.id, approved, why: approved ? "" : this.why, mark: this.mark });
+    },
+    answered(what, mark, answer) {
+      const id = this.marks[mark];
+      delete this.marks[mark];
+      if (this.busy === id) this.busy = "";
+      if (answer.error) this.said[id] = answer.error; else this.rejecting = "";
+    },
+  },
+  template: `
+<h1 id="fs-proposals-title">Proposals</h1>
+<p class="fs-lead" role="status">{{ lead }}</p>
+<div class="fs-stack">
+<section v-if="waiting.length" aria-labelledby="fs-proposals-title">
+  <ul class="fs-proposals">
+    <li v-for="one in shownWaiting" :key="one.id">
+      <div class="fs-what"><b>{{ capital(one.action) }} {{ one.target }}</b><span class="fs-soft">{{ one.role }}, proposed {{ time(one.decided, now) }}, expires <span :title="fullTime(one.expires)">{{ away(one.expires, now) }}</span></span></div>
+      <p class="fs-because">{{ reason(one.reason, now) }}</p>
+      <dl v-if="figures(one).length" class="fs-figures"><div v-for="[name, value] in figures(one)" :key="name"><dt>{{ name }}</dt><dd>{{ value }}</dd></div></dl>
+      <div class="fs-actions">
+        <button class="fs-button fs-primary" type="button" :disabled="busy === one.id" @click="decide(one, true)" :aria-label="'Approve: ' + one.action + ' ' + one.target">Approve</button>
+        <button v-if="rejecting !== one.id" class="fs-button" type="button" :disabled="busy === one.id" @click="decide(one, false)" :aria-label="'Reject: ' + one.action + ' ' + one.target">Reject…</button>
+        <form v-else class="fs-reject" @submit.prevent="decide(one, false)"><label :for="'fs-why-' + one.id">Why not?</label><input class="fs-field" :id="'fs-why-' + one.id" v-model="why" required maxlength="500"><button class="fs-button" type="submit" :disabled="busy === one.id || !why.trim()">Reject</button><button class="fs-button" type="button" @click="rejecting = ''">Cancel</button></form>
+      </div>
+      <p v-if="said[one.id]" class="fs-trouble" role="alert">{{ said[one.id] }}</p>
+    </li>
+  </ul>
+  <pager :total="waiting.length" :size="12" v-model="waits" what="proposals"></pager>
+</section>
+<section class="fs-panel" aria-labelledby="fs-lately-title">
+  <h2 id="fs-lately-title">Decided and done lately</h2>
+  <p v-if="!others.length" class="fs-empty">Nothing was decided or done yet.</p>
+  <div v-else class="fs-scroll"><table class="fs-table" aria-label="Decided and done lately">
+    <thead><tr><th scope="col">Decided</th><th scope="col">Action</th><th scope="col">Target</th><th scope="col">State</th><th scope="col">Reason</th><th scope="col">Last word</th></tr></thead>
+    <tbody><tr v-for="one in shown" :key="one.id"><th scope="row" :title="fullTime(one.decided)">{{ time(one.decided, now) }}</th><td>{{ one.action }}</td><td class="fs-target">{{ one.target }}</td><td>{{ one.state }}</td><td class="fs-long">{{ reason(one.reason, now) }}</td><td class="fs-long">{{ one.why || '-' }}</td></tr></tbody>
+  </table></div>
+  <pager :total="others.length" :size="20" v-model="page" what="decisions"></pager>
+</section>
+</div>`,
+};

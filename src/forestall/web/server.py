@@ -1,0 +1,163 @@
+"""The server: one address, a Unix socket that knows who asks, or both, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from forestall.model.errors import InputError, TraceError, of_system
+from forestall.web.api.access import PEER
+
+_BACKLOG: Final = 256
+_LEAVE: Final = 5
+"""s that connections have to end when the server stops."""
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where to listen; port None: on no address, path None: on no socket."""
+
+    host: str = "127.0.0.1"
+    port: int | None = 0
+    path: Path | None = None
+
+
+class PeerProtocol(H11Protocol):
+    """HTTP/1.1 that knows the user at the other end of a Unix socket."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Take note of who is there."""
+        super().connection_made(transport)
+        link = transport.get_extra_info("socket")
+        if link is not None and link.family == socket.AF_UNIX:
+            self.client = (f"{PEER}{_user_at(link)}", 0)
+
+
+def _user_at(link: Any) -> int:
+    """Return the number of the user of a process, as the kernel says: pid, uid, gid."""
+    told = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(told[4:8], "little", signed=False)
+
+
+class SiteServer:
+    """Serves an application; its sockets listen from the beginning, so that its address is known.
+
+    Raises TraceError for an address that cannot be listened on, InputError for a socket on which
+    another server listens.
+    """
+
+    def __init__(self, app: Any, where: Listening) -> None:
+        self._path = where.path
+        self._sockets: list[socket.socket] = []
+        try:
+            if where.port is not None:
+                self._sockets.append(_tcp(where.host, where.port))
+            if where.path is not None:
+                self._sockets.append(_unix(where.path))
+        except BaseException:
+            self._close()
+            raise
+        config = uvicorn.Config(
+            app, http=PeerProtocol, log_level="warning", access_log=False, server_header=False,
+            proxy_headers=False, lifespan="on", timeout_graceful_shutdown=_LEAVE,
+            ws_max_size=2**20, backlog=_BACKLOG,
+        )  # fmt: skip
+        self._server = uvicorn.Server(config)
+
+    @property
+    def address(self) -> str:
+        """Its address, or the path of its socket."""
+        for one in self._sockets:
+            if one.family != socket.AF_UNIX:
+                host, port = one.getsockname()[:2]
+                return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return f"unix:{self._path}"
+
+    def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Answer until SIGTERM, SIGINT or `stop`; then let those who are being answered end."""
+
+        async def serving() -> None:
+            task = asyncio.ensure_future(self._server.serve(sockets=self._sockets))
+            while not self._server.started and not task.done():
+                await asyncio.sleep(0.005)
+            if self._server.started:
+                ready()
+            await task
+
+        try:
+            with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended
+                asyncio.run(serving())
+        finally:
+            self._close()
+
+    def stop(self) -> None:
+        """End `run`; any thread may ask for it."""
+        self._server.should_exit = True
+
+    def _close(self) -> None:
+        for one in self._sockets:
+            one.close()
+        if self._path is not None and any(one.family == socket.AF_UNIX for one in self._sockets):
+            with suppress(OSError):
+                self._path.unlink()
+
+
+def _tcp(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address."""
+    where = f"{host}:{port}"
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise TraceError(where, f"is no address: {said}") from None
+    family, kind, protocol, _, address = found[0]
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with of_system(where, "cannot be listened on"):
+            made.bind(address)
+            made.listen(_BACKLOG)
+    except BaseException:
+        made.close()
+        raise
+    made.setblocking(False)
+    return made
+
+
+def _unix(path: Path) -> socket.socket:
+    """Return a socket that listens at a path, for all users of this machine: who they are, the
+    kernel says. One that a dead server left is replaced."""
+    if path.is_socket() and _answers(path):
+        raise InputError(f"{path}: another server listens there")
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with of_system(path, "cannot be listened on"):
+            if path.is_socket():
+                path.unlink()
+            made.bind(str(path))
+            os.chmod(path, 0o666)
+            made.listen(_BACKLOG)
+    except BaseException:
+        made.close()
+        raise
+    made.setblocking(False)
+    return made
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(2.0)
+        try:
+            asking.connect(str(path))
+        except OSError:
+            return False
+    return True

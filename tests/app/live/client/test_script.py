@@ -1,0 +1,158 @@
+"""Job scripts as sbatch reads them, and what is held against a quote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forestall.app.live.client.script import options_of, order_of, read_script, slurm_minutes
+from forestall.model.errors import InputError, TraceError
+
+QUOTED = {"nodes": 16, "time": 21_600, "partition": "", "probability": 0.9}
+HEAD = "#!/bin/bash\n#SBATCH -N 16 -t 6:00:00\n#SBATCH --job-name=flow # a remark\n\n"
+
+
+def script(folder: Path, text: str) -> Path:
+    path = folder / "job.sh"
+    path.write_bytes(text.encode())
+    return path
+
+
+def order(folder: Path, text: str, *words: str, **more: Any) -> dict[str, Any]:
+    given = {"consents": ("exclude", "requeue"), "quoted": QUOTED, **more}
+    return order_of(read_script(script(folder, text)), words, Path("/site"), **given)
+
+
+def test_lines_of_a_script_are_read_up_to_its_first_command(tmp_path: Path) -> None:
+    text = HEAD + "# a comment\n#SBATCH --gres=gpu:4 -p 'batch'\nsrun x\n#SBATCH -N 99\n"
+    read = read_script(script(tmp_path, text))
+    assert read.asked == {
+        "nodes": "16", "time": "6:00:00", "job-name": "flow", "gres": "gpu:4", "partition": "batch",
+    }  # fmt: skip
+    assert text[read.end :].startswith("srun x")
+
+
+def test_words_of_sbatch() -> None:
+    words = ["-N16", "--time", "6:00:00", "--exclusive", "-Hk", "-t=5", "--mem=0", "--requeue"]
+    assert list(options_of(words)) == [
+        ("nodes", "16"), ("time", "6:00:00"), ("exclusive", ""), ("hold", ""), ("no-kill", ""),
+        ("time", "5"), ("mem", "0"), ("requeue", ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [["16"], ["-N"], ["--"], ["-"], ["-Z"], ["--time"]])
+def test_what_is_no_option(words: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"option|value"):
+        list(options_of(words))
+
+
+def test_an_order_has_what_sbatch_would_have(tmp_path: Path) -> None:
+    told = order(tmp_path, HEAD + "srun flow\n", "-A", "physics", "--gres=gpu:4")
+    assert told["name"] == "flow"
+    assert told["output"] == "/site/slurm-%j.out"
+    assert told["consents"] == ["exclude", "requeue"]
+    added = "#SBATCH --account=physics\n#SBATCH --gres=gpu:4\n#SBATCH --chdir=/site\n"
+    assert told["script"] == HEAD + added + "srun flow\n"
+    assert read_script(script(tmp_path, told["script"])).asked["account"] == "physics"
+
+
+def test_output_and_folder_as_the_script_says(tmp_path: Path) -> None:
+    text = HEAD + "#SBATCH -o logs/%x.out -D sub --comment=mine\nsrun flow\n"
+    told = order(tmp_path, text, "-J", "other")
+    assert told["output"] == "/site/sub/logs/%x.out"
+    assert told["words"] == "mine"
+    assert told["name"] == "other"
+    assert "chdir=/site" not in told["script"]
+    assert order(tmp_path, HEAD, "-o", "/elsewhere/x")["output"] == "/elsewhere/x"
+
+
+def test_a_script_that_says_nothing_gets_what_was_quoted(tmp_path: Path) -> None:
+    told = order(tmp_path, "#!/bin/sh\ntrue\n")
+    assert told["name"] == "job.sh"
+    assert told["partition"] == ""
+    assert order(tmp_path, "#!/bin/sh", "-pfast")["partition"] == "fast"
+    assert order(tmp_path, "#!/bin/sh")["script"].startswith("#!/bin/sh\n#SBATCH --chdir")
+
+
+def test_no_requeue_is_no_consent(tmp_path: Path) -> None:
+    assert order(tmp_path, HEAD, "--no-requeue")["consents"] == ["exclude"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-N", "8"), "--nodes=8 but 16 were quoted"),
+        (("-N", "8-16"), "--nodes=8-16 but 16"),
+        (("-t", "5:00:00"), "--time=5:00:00 but 6 h were quoted"),
+        (("-t", "360"), None),
+        (("-t", "0-6"), None),
+        (("-t", "UNLIMITED"), "--time=UNLIMITED but"),
+        (("-N", "16-16"), None),
+        (("--array=1-3",), "a promise is of one job"),
+        (("--deadline=now+1h",), "would end the job"),
+        (("-H",), "--hold has no place"),
+        (("--wrap=x",), "a script is needed"),
+        (("--gres",), "has no value"),
+        (("extra",), "no option of sbatch"),
+        (("--constraint=a'b",), "cannot stand in a script"),
+        (("--constraint=a\nb",), "cannot stand in a script"),
+    ],
+)
+def test_what_contradicts_the_quote_is_refused(
+    words: tuple[str, ...], said: str | None, tmp_path: Path
+) -> None:
+    if said is None:
+        order(tmp_path, HEAD, *words)
+        return
+    with pytest.raises(InputError) as caught:
+        order(tmp_path, HEAD, *words)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_line_of_the_script_is_named(tmp_path: Path) -> None:
+    text = "#!/bin/sh\n#SBATCH -N 4\n"
+    with pytest.raises(InputError, match=r"job\.sh: #SBATCH --nodes=4 but 16 were quoted"):
+        order(tmp_path, text)
+    assert order(tmp_path, text, "-N", "16")
+    assert order(tmp_path, text, quoted=None)
+
+
+def test_another_partition_than_quoted(tmp_path: Path) -> None:
+    quoted = {**QUOTED, "partition": "fast"}
+    assert order(tmp_path, HEAD, quoted=quoted)["partition"] == "fast"
+    with pytest.raises(InputError, match="but fast was quoted"):
+        order(tmp_path, HEAD, "-p", "slow", quoted=quoted)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"echo x\n", "expected a first line such as"),
+        (b"", "expected a first line such as"),
+        (b"#!/bin/sh\r\necho\r\n", "line ends of DOS"),
+        (b"#!/bin/sh\0", "a NUL"),
+        (b"#!/bin/sh\n\xff", "is not UTF-8"),
+        (b"#!/bin/sh\n#SBATCH --time\n", ":2: .*has no value"),
+        (b"#!/bin/sh\n#SBATCH 'x\n", ":2: "),
+        (b"#!" + b"x" * 2**23, "Slurm takes"),
+    ],
+)
+def test_what_sbatch_would_not_take(raw: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "job.sh"
+    path.write_bytes(raw)
+    with pytest.raises(TraceError, match=said):
+        read_script(path)
+
+
+def test_a_script_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="cannot be read"):
+        read_script(tmp_path / "none.sh")
+
+
+def test_bare_minutes_are_minutes() -> None:
+    assert [slurm_minutes(one) for one in ("90", "1:30", "1:00:00", "1-0", "0", "x")] == [
+        90, 2, 60, 1440, -1, -1,
+    ]  # fmt: skip

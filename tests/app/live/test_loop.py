@@ -1,0 +1,68 @@
+"""The loop of cycles: what fails is told once, and it goes on."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from forestall.app.live.loop import CycleLoop
+from forestall.live.slurm.controller import CycleTold
+from forestall.model.errors import LedgerError
+
+
+class Told:
+    """A controller that does what it is told to, and a desk that counts."""
+
+    def __init__(self, *ends: Any) -> None:
+        self.ends, self.cycles, self.failures = list(ends), 0, list[str]()
+        self.done = threading.Event()
+
+    def cycle(self) -> CycleTold:
+        self.cycles += 1
+        end = self.ends.pop(0) if self.ends else CycleTold()
+        if not self.ends:
+            self.done.set()
+        if isinstance(end, Exception):
+            raise end
+        assert isinstance(end, CycleTold)
+        return end
+
+    def cycled(self, told: CycleTold, seconds: float) -> None:
+        assert seconds >= 0
+
+    def failed(self, said: str) -> None:
+        self.failures.append(said)
+
+
+def loop_of(told: Told, lines: list[str], every: float = 0.001) -> CycleLoop:
+    controller: Any = told
+    return CycleLoop(controller, controller, every, lines.append)
+
+
+def test_an_error_is_told_once_and_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    full = LedgerError("sqlite:///x", "cannot be written: disk is full")
+    told = Told(CycleTold(), full, full, CycleTold("queue: late"), ZeroDivisionError("no"))
+    lines: list[str] = []
+    loop = loop_of(told, lines)
+    assert [loop.once() for _ in range(6)] == [True, False, False, False, False, True]
+    assert lines == [
+        "cycle failed: sqlite:///x: cannot be written: disk is full",
+        "cycle failed: queue: late",
+        "cycle failed: ZeroDivisionError: no",
+        "cycles go on",
+    ]
+    assert len(told.failures) == 3
+    assert "ZeroDivisionError" in capsys.readouterr().err  # a defect is told in full
+
+
+def test_it_goes_on_until_it_is_stopped() -> None:
+    told = Told(*(LedgerError("x", "away"), OSError("gone"), CycleTold()))
+    loop = loop_of(told, [])
+    loop.start()
+    assert told.done.wait(60)
+    loop.stop()
+    count = told.cycles
+    loop.stop()
+    assert told.cycles == count >= 3

@@ -1,0 +1,66 @@
+"""A simulated service in this process: a restart on its ledger, and what it tells without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forestall.app.live.service import SimulatedOptions
+from forestall.live.ledger.check import check
+from forestall.live.ledger.store import LiveLedger
+from forestall.model.errors import LedgerError, ParameterError
+from forestall.model.live.desk import JobOrder, QuoteQuestion, Viewer
+from web.serving import SCRIPT, service_of
+
+ALICE = Viewer("alice", "user")
+OLGA = Viewer("olga", "operator")
+
+
+def test_a_restart_keeps_promises(tmp_path: Path) -> None:
+    told: list[str] = []
+    first = service_of(tmp_path, told)
+    assert first.loop.once()
+    offer = first.desk.quote(ALICE, QuoteQuestion(3, 1800)).offers[0]
+    made = first.desk.accept(ALICE, offer.id, JobOrder(SCRIPT))
+    assert first.loop.once()
+    before = first.desk.cluster(ALICE)
+    first.stop()
+
+    again = service_of(tmp_path, told)
+    try:
+        assert told == ["the simulated cluster begins anew with the jobs of 1 open promises"]
+        assert again.loop.once()
+        now = again.desk.promise(ALICE, made.id)
+        assert (now.id, now.deadline, now.probability, now.job) == (
+            made.id, made.deadline, made.probability, made.job,
+        )  # fmt: skip
+        assert before.looked is not None
+        assert again.desk.cluster(ALICE).now > max(before.looked, made.at)
+        same = again.desk.accept(ALICE, offer.id, JobOrder(SCRIPT))
+        assert same.job == made.job  # not submitted twice
+        for _ in range(400):
+            again.loop.once()
+            if again.desk.promise(ALICE, made.id).outcome != "open":
+                break
+            again.desk.cluster(OLGA)
+        assert again.desk.promise(ALICE, made.id).outcome in ("kept", "missed")
+    finally:
+        again.stop()
+    with LiveLedger(f"sqlite:///{tmp_path}/ledger.db", writes=False) as ledger:
+        assert not check(ledger).wrong
+
+
+def test_two_do_not_write_one_ledger(tmp_path: Path) -> None:
+    one = service_of(tmp_path, [])
+    try:
+        with pytest.raises(LedgerError, match="another process writes to it"):
+            service_of(tmp_path, [])
+    finally:
+        one.stop()
+
+
+@pytest.mark.parametrize("wrong", [{"nodes": 0}, {"speed": 0.0}, {"speed": 1e9}, {"seed": -1}])
+def test_a_cluster_that_cannot_be(wrong: dict[str, float]) -> None:
+    with pytest.raises(ParameterError):
+        SimulatedOptions(**wrong)  # type: ignore[arg-type]

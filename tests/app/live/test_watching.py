@@ -1,0 +1,66 @@
+"""The table ``watch`` of the settings, as what foresees failures and what rules go by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from forestall.app.kit.predictor_files import save_predictor
+from forestall.app.live.settings import live_settings
+from forestall.app.live.watching import Watching, health_of
+from forestall.model.cluster.nouns import ClusterView
+from forestall.model.errors import ParameterError, TraceError
+from forestall.predict.registry import new_learner
+from forestall.simulate.slurm.moves import fresh
+from live.watch.test_watch import NAMES, NOW, failures, history
+
+
+def seen() -> ClusterView:
+    return ClusterView({}, MappingProxyType({name: fresh(name, NOW) for name in NAMES}), {})
+
+
+def test_predictors_maintenance_and_the_check_of_a_file(tmp_path: Path) -> None:
+    learner = new_learner("rate")
+    learner.fit(failures())
+    save_predictor(learner, tmp_path / "rate.predictor")
+    (tmp_path / "health").write_text("n1: no fan\n")
+    settings = live_settings(
+        {
+            "watch": {"predictor": str(tmp_path / "rate.predictor"),
+                      "check_file": str(tmp_path / "health")},
+            "guard": {"maintenance": [
+                {"start": "2027-01-15T09:00", "end": "2027-01-15T10:00", "nodes": ["n2"]}
+            ]},
+        }
+    )  # fmt: skip
+    watching = Watching.of(settings.watch, settings.guard)
+    told = watching.forecasts.foreseen(seen(), NOW)
+    assert told["n2"].by == "maintenance"
+    assert {told[name].by for name in set(NAMES) - {"n2"}} == {"rate"}
+    health = health_of(settings.watch)
+    assert health is not None
+    assert health.lines(int((tmp_path / "health").stat().st_mtime)) == {"n1": "no fan"}
+    assert np.isfinite(told["n1"].probability)
+
+
+def test_nothing_is_watched_by_default_and_what_cannot_be_is_said() -> None:
+    plain = live_settings({})
+    assert Watching.of(plain.watch, plain.guard).forecasts.foreseen(seen(), NOW) == {}
+    assert health_of(plain.watch) is None
+    gone = live_settings({"watch": {"predictor": ["no-such-file"]}})
+    with pytest.raises(TraceError, match="no-such-file"):
+        Watching.of(gone.watch, gone.guard)
+    with pytest.raises(ParameterError, match="watch"):
+        live_settings({"watch": {"predictors": ["x"]}})
+
+
+def test_a_predictor_of_metrics_needs_them(tmp_path: Path) -> None:
+    learner = new_learner("outlier")
+    learner.fit(history())
+    save_predictor(learner, tmp_path / "p")
+    settings = live_settings({"watch": {"predictor": [str(tmp_path / "p")]}})
+    with pytest.raises(ParameterError, match="a source of metrics, with outlier"):
+        Watching.of(settings.watch, settings.guard)
