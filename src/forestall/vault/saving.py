@@ -38,14 +38,14 @@ class SaveSettings:
     ----------
     label : versions of one thing have one label, and share chunks
     code : m data and k parity pieces
-    compression : ``zstd`` or ``none``
+    compression : of chunks, see `packs.Compression`
     strict : raise where a piece finds no host; else at least m pieces and, where k > 0, one more
         must be stored, and the checkpoint tells what it survives
     """
 
     label: str = ""
     code: Code = field(default_factory=Code)
-    compression: Compression = "zstd"
+    compression: Compression = "auto"
     strict: bool = False
 
     def __post_init__(self) -> None:

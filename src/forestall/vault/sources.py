@@ -87,16 +87,18 @@ def checked_entries(entries: Sequence[Entry]) -> None:
 
 
 def make_folders(folder: Path, entries: Sequence[Entry]) -> None:
-    """Make the folders below a new one that nobody else writes to, and its files, of their sizes
-    and with nothing in them. Raises OSError."""
+    """Make the folders below one that nobody else writes to, and its files, of their sizes; what is
+    in them stays. Raises OSError."""
     for one in entries:
         path = folder / one.path
         path.parent.mkdir(parents=True, exist_ok=True)
         if one.kind == "folder":
             path.mkdir(exist_ok=True)
         elif one.kind == "file":
-            with path.open("wb") as file:
+            with path.open("ab") as file:
                 file.truncate(one.size)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def finish(folder: Path, entries: Sequence[Entry]) -> None:

@@ -44,7 +44,7 @@ class Coding(Declared):
     label: Annotated[
         str, Setting("Versions of one thing have one label; they share what did not change")
     ] = ""
-    compression: Annotated[Compression, Setting("Of chunks", group=CUTTING)] = "zstd"
+    compression: Annotated[Compression, Setting("Of chunks", group=CUTTING)] = "auto"
     chunks: Annotated[
         str,
         Setting(
