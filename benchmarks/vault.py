@@ -1,12 +1,13 @@
 """The vault beside restic and borg, and beside its own slowest stage.
 
-    python -m benchmarks.vault [versions] [pipeline] [alike] [--mib N] [--folder DIR]
+    python -m benchmarks.vault [versions] [pipeline] [memory] [--mib N] [--folder DIR]
 
 `versions`: N MiB (1,024) that no compression helps, then a version with a tenth of it rewritten in
 pieces of 128 KiB and a few bytes put in at the front; both are saved, and the second one restored.
 Bytes stored by each save, processor and wall seconds. forestall stores parity (3 + 2), the others
 none; all without encryption as far as they allow it (restic always encrypts).
 `pipeline`: a save of data that half compresses, beside its slowest stage alone: compression.
+`memory`: most memory that a save and a restore of N MiB (16,384) have at once.
 
 What is restored is compared byte for byte. Tools that are not installed are left out, and named.
 """
@@ -174,13 +175,35 @@ def told_versions(figures: dict[str, list[float]], size: float) -> None:
               f"{ours[7] / other[7]:.2f} of its time")  # fmt: skip
 
 
-def pipeline(folder: Path, mib: int) -> None:
-    """Print the speed of a save beside that of its slowest stage alone, compression."""
-    path = folder / "half"
+def write_half(path: Path, mib: int) -> None:
+    """Write data that compresses to half its size."""
     chance = np.random.default_rng(20)
     with path.open("wb") as file:
         for _ in range(mib):
             file.write(chance.integers(0, 16, MIB, np.uint8).tobytes())
+
+
+def memory(folder: Path, mib: int) -> None:
+    """Print the most memory that saving and restoring take."""
+    path, tool = folder / "half", tools(folder)[0]
+    write_half(path, mib)
+    calls = {"save": tool.save(path, ""), "restore": tool.restore("latest", folder / "again")}
+    for name, call in calls.items():
+        begun = time.perf_counter()
+        process = subprocess.Popen(call, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0, name
+        wall = time.perf_counter() - begun
+        print(f"{name} of {mib:,} MiB: at most {used.ru_maxrss / 1024:,.0f} MiB of memory, "
+              f"{mib / wall:,.0f} MiB/s", flush=True)  # fmt: skip
+    assert filecmp.cmp(path, folder / "again" / "half", shallow=False)
+
+
+def pipeline(folder: Path, mib: int) -> None:
+    """Print the speed of a save beside that of its slowest stage alone, compression."""
+    path = folder / "half"
+    write_half(path, mib)
     cores = len(os.sched_getaffinity(0))
     with path.open("rb") as file:
         chunks = [bytes(cut.data) for cuts in cut_stream(file, Cutting()) for cut in cuts]
@@ -206,14 +229,15 @@ def main(arguments: list[str]) -> None:
     """Run what is asked for, or all."""
     known = argparse.ArgumentParser(description=__doc__)
     known.add_argument("what", nargs="*", default=[])
-    known.add_argument("--mib", type=int, default=1024)
+    known.add_argument("--mib", type=int, default=None)
     known.add_argument("--folder", type=Path, default=None)
     asked = known.parse_args(arguments)
-    every = {"versions": versions, "pipeline": pipeline}
+    every = {"versions": (versions, 1024), "pipeline": (pipeline, 1024), "memory": (memory, 16_384)}
     for name in asked.what or every:
         folder = Path(tempfile.mkdtemp(dir=asked.folder))
         try:
-            every[name](folder, asked.mib)
+            run, mib = every[name]
+            run(folder, asked.mib or mib)
         finally:
             shutil.rmtree(folder)
 

@@ -1,11 +1,11 @@
 """A million random faults in a vault: `python -m benchmarks.vault_faults [FAULTS [SEED]]`.
 
 A vault of 3 + 2 with two versions lies on five hosts in memory. In each trial one to twelve of its
-objects are spoilt: bits flipped, cut, lengthened, filled with zeros, removed, exchanged with another
-object (another place's, host's or version's piece, or a manifest), or put back to what the host had
-at the older version. Then the newest checkpoint is recovered. It must come back byte for byte, or
-be refused; and where no pack lost more than two pieces and a copy of manifest and directories is
-whole, it must come back. Prints what came of it; exits with 1 where a fault was not detected.
+objects are spoilt: bits flipped, cut, lengthened, filled with zeros, removed, exchanged with
+another object (another place's, host's or version's piece, or a manifest), or put back to what the
+host had at the older version. Then the newest checkpoint is recovered. It must come back byte for
+byte, or be refused; and where no pack lost more than two pieces and a copy of manifest and
+directories is whole, it must come back. Prints what came of it; exits with 1 where a fault was not detected.
 """
 
 from __future__ import annotations

@@ -449,3 +449,19 @@ def test_what_cannot_be_saved_is_counted(tmp_path: Path) -> None:
             save(vault, [tmp_path / "nothing"])
         with pytest.raises(ParameterError, match="one path with the name"):
             save(vault, [source, source])
+
+
+def test_names_sort_by_age_whatever_clocks_say(tmp_path: Path) -> None:
+    """Saves within a second, and a machine whose clock is behind."""
+    source, there, made = fill(tmp_path / "data"), hosts(3), []
+    for now in (1_700_000_000.0, 1_700_000_000.0, 1_700_000_003.0, 1_699_999_000.0):
+        with Vault.open(there, begin=SMALL, clock=lambda now=now: now) as vault:
+            made.append(save(vault, [source], SaveSettings(code=Code(2, 1))).name)
+            assert vault.manifest("latest").name == made[-1]
+            assert vault.names() == made
+    there[0].objects["manifests/nonsense"] = b""
+    there[0].objects["manifests/99991231T235959999999Z-012345"] = b""
+    with opened(there) as vault:
+        assert len(vault.names()) == 5
+        assert vault.manifest("latest").name == made[-1]
+        assert save(vault, [source], SaveSettings(code=Code(2, 1))).name.startswith("20")

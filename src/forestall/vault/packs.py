@@ -16,8 +16,8 @@ from forestall.vault.fragments import DamagedError
 PACK: Final = 8 * 1024 * 1024
 """Plain bytes from which on a pack is closed."""
 Compression = Literal["auto", "none", "zstd", "blosc2-2", "blosc2-4", "blosc2-8"]
-"""`blosc2-N` first sorts the bytes of numbers of N bytes by their place in them; `auto` takes for each
-pack what makes the least of a sample of it."""
+"""`blosc2-N` first sorts the bytes of numbers of N bytes by their place in them; `auto` takes for
+each pack what makes the least of a sample of it."""
 COMPRESSIONS: Final[tuple[str, ...]] = get_args(Compression)
 _LEVEL: Final = 1
 _TRIED: Final[tuple[Compression, ...]] = ("zstd", "blosc2-4", "blosc2-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -178,11 +179,18 @@ class Vault:
         if len(wrong) == len(self.pool.hosts):
             raise next(iter(wrong.values()))
         forgotten = {key.removeprefix(keys.FORGOTTEN) for key in gone}
-        return sorted({key.removeprefix(keys.MANIFESTS) for key in there} - forgotten)
+        found = {key.removeprefix(keys.MANIFESTS) for key in there} - forgotten
+        return sorted(one for one in found if keys.SAVE.fullmatch(one))
 
     def manifest(self, name: str) -> Manifest:
-        """Return a checkpoint by its name, ``latest``, or a beginning that no other has. Raises
-        InputError where there is none, LostError where no copy is whole."""
+        """Return a checkpoint by its name, ``latest`` (of which a copy is whole), or a beginning that
+        no other has. Raises InputError where there is none, LostError where no copy is whole."""
+        if name == "latest":
+            for one in reversed(names := self.names()):
+                with suppress(LostError):
+                    return self._manifest(one)
+            if names:
+                raise LostError(f"of {len(names)} checkpoints no manifest is whole")
         return self._manifest(self._whole_name(name))
 
     def manifests(self, label: str | None = None) -> list[Manifest]:
@@ -204,8 +212,6 @@ class Vault:
 
     def _whole_name(self, name: str) -> str:
         names = self.names()
-        if name == "latest" and names:
-            return names[-1]
         found = [one for one in names if one.startswith(name)] if name else []
         if name in found:
             return name

@@ -131,7 +131,8 @@ def _saved(
     place: Placing | None,
     feed: Callable[[_Save], Iterator[Entry]],
 ) -> Manifest:
-    name = keys.save_name(int(vault.clock()), settings.label, secrets.token_bytes(8))
+    last = (vault.names() or [""])[-1]
+    name = keys.save_name(vault.clock(), settings.label, secrets.token_bytes(8), last)
     with lease(vault, name, settings.label):
         writing = Writing(
             settings.code, min(settings.least, settings.code.pieces), _copies(vault, settings.code),
