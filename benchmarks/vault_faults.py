@@ -5,7 +5,8 @@ objects are spoilt: bits flipped, cut, lengthened, filled with zeros, removed, e
 another object (another place's, host's or version's piece, or a manifest), or put back to what the
 host had at the older version. Then the newest checkpoint is recovered. It must come back byte for
 byte, or be refused; and where no pack lost more than two pieces and a copy of manifest and
-directories is whole, it must come back. Prints what came of it; exits with 1 where a fault was not detected.
+directories is whole, it must come back. Prints what came of it; exits with 1 where a fault was not
+detected.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from forestall.vault.codes import Code
 from forestall.vault.collecting import Retention, collect, forget, outdated
 from forestall.vault.hosts.folder import FolderHost
 from forestall.vault.hosts.host import HostError
-from forestall.vault.manifests import Entry
+from forestall.vault.manifests import SavedEntry
 from forestall.vault.pool import LostError
 from forestall.vault.recovery import restore
 from forestall.vault.repository import Vault, VaultRules
@@ -428,13 +428,16 @@ def test_other_rules_than_the_vault_has(tmp_path: Path) -> None:
     "path", ["/etc/passwd", "../out", "a/../../out", "", ".", "a//b", "a/", "a\0b", "file/inside"]
 )
 def test_no_path_leads_out(path: str) -> None:
-    entries = [Entry("file", "file", 0o600, 0), Entry(path, "file", 0o600, 0)]
+    entries = [SavedEntry("file", "file", 0o600, 0), SavedEntry(path, "file", 0o600, 0)]
     with pytest.raises(InputError, match="cannot be restored"):
         checked_entries(entries)
 
 
 def test_a_link_in_the_way_is_not_followed() -> None:
-    entries = [Entry("a", "link", 0o777, 0, target="/etc"), Entry("a/b", "file", 0o600, 0)]
+    entries = [
+        SavedEntry("a", "link", 0o777, 0, target="/etc"),
+        SavedEntry("a/b", "file", 0o600, 0),
+    ]
     with pytest.raises(InputError, match="cannot be restored"):
         checked_entries(entries)
 

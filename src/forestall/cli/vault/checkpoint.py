@@ -217,9 +217,8 @@ def _show_looks(found: list[dict[str, Any]], mended: bool) -> None:
          *([f"{one['mended']:,}"] if mended else []))
         for one in found
     ]  # fmt: skip
-    heads = ("Checkpoint", "Packs", "Pieces whole", "It survives the loss of")
-    heads = (*heads[:2], "Were whole", heads[3], "Objects made anew") if mended else heads
-    show(rows, heads, right=(1, 4))
+    whole, more = ("Were whole", ["Objects made anew"]) if mended else ("Pieces whole", [])
+    show(rows, ("Checkpoint", "Packs", whole, "It survives the loss of", *more), right=(1, 4))
     for one in found:
         for text in one["wrong"][:3]:
             say(f"{one['name']}: {text}")
