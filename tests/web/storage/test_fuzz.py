@@ -70,7 +70,8 @@ def broken(chance: random.Random, token: str) -> bytes:
     method = chance.choice(["PUT", "GET", "DELETE", "POST", "HEAD", "BREW", "PUT\0"])
     path = chance.choice(
         ["/v1/objects/k", "/v1/objects/../../etc/passwd", "/v1/objects/" + "a" * 5000,
-         "/v1/objects", "/v1/objects/%00", "/v1/objects/a/b/c/d/e", "/v1/state", "*", "http://x/", "//", "/%ff",
+         "/v1/objects", "/v1/objects/%00", "/v1/objects/a/b/c/d/e", "/v1/state", "*", "http://x/",
+         "//", "/%ff",
          "/v1/objects?prefix=%2e%2e/", "/v1/objects?after=\xff&limit=-1"]
     )  # fmt: skip
     headers = chance.choice(
