@@ -25,7 +25,7 @@ from forestall.traces.metrics.day_files import day_files_in
 from forestall.vault.codes import Code
 from forestall.vault.hosts.host import HostLook
 from forestall.vault.hosts.places import host_at
-from forestall.vault.pool import Pool
+from forestall.vault.pool import HostPool
 from forestall.vault.saving import Placing
 from forestall.vault.stores.book import StoreBook, load_of
 from forestall.vault.stores.learning import StoreKnown, learn, outlook
@@ -109,7 +109,7 @@ class SavePlacing:
     """
 
     def __init__(
-        self, pool: Pool, book: StoreBook, options: PlacingOptions, code: Code, label: str,
+        self, pool: HostPool, book: StoreBook, options: PlacingOptions, code: Code, label: str,
         size: int, clock: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         self._pool, self._book, self._options = pool, book, options
@@ -241,7 +241,7 @@ def looked_at(
     """Look at storage hosts; return how each is, what was learned of it, and the choice."""
     code = Code(choosing.data, choosing.parity)
     now = time.time()
-    with Pool([host_at(url) for url in _named(stores)]) as pool, this_book(now) as book:
+    with HostPool([host_at(url) for url in _named(stores)]) as pool, this_book(now) as book:
         found = look_around(pool, book, int(now))
         if measure:
             probe(pool, book, now)
@@ -288,7 +288,7 @@ def watch(
     if every < 1:
         raise ParameterError("every", every, "at least 1s")
     begun, before, learned = time.monotonic(), dict[str, str](), -math.inf
-    with Pool([host_at(url) for url in _named(stores)]) as pool:
+    with HostPool([host_at(url) for url in _named(stores)]) as pool:
         while True:
             now = time.time()
             with this_book(now) as book:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from forestall.vault.hosts.host import HostError, HostLook
-from forestall.vault.pool import Pool
+from forestall.vault.pool import HostPool
 from forestall.vault.stores.book import StoreBook
 
 STALE: Final = 3600.0
@@ -19,7 +19,7 @@ LEAST: Final = 256 * 1024
 """Bytes that say something of a path's bandwidth; fewer say how far it is."""
 
 
-def look_around(pool: Pool, book: StoreBook, now: int) -> dict[int, HostLook | HostError]:
+def look_around(pool: HostPool, book: StoreBook, now: int) -> dict[int, HostLook | HostError]:
     """Look at all hosts at once and write down what was seen; return it."""
     found = pool.each(lambda host: host.look())
     for number, one in found.items():
@@ -27,7 +27,7 @@ def look_around(pool: Pool, book: StoreBook, now: int) -> dict[int, HostLook | H
     return found
 
 
-def probe(pool: Pool, book: StoreBook, now: float) -> None:
+def probe(pool: HostPool, book: StoreBook, now: float) -> None:
     """Send a megabyte to each host whose path was not measured lately; it is removed again."""
     data = secrets.token_bytes(PROBE)
     key = f"probes/{secrets.token_hex(8)}"
@@ -46,7 +46,7 @@ def probe(pool: Pool, book: StoreBook, now: float) -> None:
         seen.moved, seen.seconds = before
 
 
-def note_transfers(pool: Pool, book: StoreBook, now: float) -> None:
+def note_transfers(pool: HostPool, book: StoreBook, now: float) -> None:
     """Write down how fast what was moved since the pool was opened went."""
     for name, seen in zip(pool.names, pool.seen, strict=True):
         if seen.moved >= LEAST:

@@ -12,7 +12,7 @@ import numpy as np
 
 from forestall.decide.vault.placement import Stake, StoreChoice, StoreOutlook, choose
 from forestall.vault.codes import Code
-from forestall.vault.pool import Pool
+from forestall.vault.pool import HostPool
 
 AGAIN: Final = 64
 """Packs after which it is chosen anew."""
@@ -36,7 +36,7 @@ class AutoPlacing:
     choice : the last one made; `choices` how many different ones were
     """
 
-    pool: Pool
+    pool: HostPool
     outlook: StoreOutlook
     stake: Stake
     code: Code
