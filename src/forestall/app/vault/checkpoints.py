@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from forestall.app.vault.stores import PlacingOptions, SavePlacing, this_book
 from forestall.model.errors import ParameterError, of_system
 from forestall.model.settings import Declared, Setting
 from forestall.vault import keys
@@ -101,6 +103,7 @@ def save_paths(
     stores: Sequence[str],
     paths: Sequence[Path],
     coding: Coding,
+    placing: PlacingOptions | None = None,
     *,
     key: Path | None = None,
     progress: Callable[[SaveTold], None] = lambda told: None,
@@ -108,13 +111,33 @@ def save_paths(
     """Save paths; return what there is to say of the checkpoint."""
     settings, begin = coding.settings(), coding.rules(key is not None)
     check_paths(paths)
-    with open_vault(stores, key=key, begin=begin, agree=bool(coding.chunks)) as vault:
-        made = save(vault, paths, settings, tell=progress)
+    options = placing or PlacingOptions()
+    opened = open_vault(stores, key=key, begin=begin, agree=bool(coding.chunks))
+    with opened as vault, this_book(vault.clock()) as book:
+        code, label = settings.code, settings.label
+        where = SavePlacing(vault.pool, book, options, code, label, size_of(paths), vault.clock)
+        made = save(vault, paths, settings, tell=progress, place=where.place)
         return told_of(made) | {
-            "survives": survives(len(stores), settings.code, int(made.figures["missing"])),
+            "survives": survives(len(stores), code, int(made.figures["missing"])),
+            "placement": asdict(where.end(int(made.figures["packed"]))),
             "skipped": {name.removeprefix("skipped "): int(count)
                         for name, count in made.figures.items() if name.startswith("skipped ")},
         }  # fmt: skip
+
+
+def size_of(paths: Sequence[Path]) -> int:
+    """Return how many bytes are in files and folders, about: what changes meanwhile may count."""
+    size = 0
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            for where, _, names in os.walk(path):
+                for name in names:
+                    with suppress(OSError):
+                        size += os.lstat(os.path.join(where, name)).st_size
+        else:
+            with suppress(OSError):
+                size += path.lstat().st_size
+    return size
 
 
 def survives(hosts: int, code: Code, missing: int = 0) -> int:
