@@ -135,9 +135,9 @@ def _saved(
     name = keys.save_name(int(vault.clock()), settings.label, secrets.token_bytes(8))
     with lease(vault, name, settings.label):
         writing = Writing(
-            settings.code, min(settings.least, settings.code.pieces), _copies(vault, settings.code),
-            settings.compression, place or in_turn(vault, settings.code), vault.seal,
-            vault.envelope,
+            settings.code, min(settings.least, settings.code.pieces),
+            copies_for(vault, settings.code), settings.compression,
+            place or in_turn(vault, settings.code), vault.seal, vault.envelope,
         )  # fmt: skip
         with closing(PackWriter(vault.pool, name, writing)) as writer:
             one = _Save(vault, writer, known_chunks(vault, settings.label), tell)
@@ -147,7 +147,7 @@ def _saved(
         check_lease(vault, name)
         key = keys.MANIFESTS + name
         vault.pool.put_everywhere(key, vault.envelope(made), writing.copies)
-        _still_there(vault, made)
+        still_there(vault, made)
     return made
 
 
@@ -246,7 +246,7 @@ def _whole(
     return frozenset(found)
 
 
-def _still_there(vault: Vault, made: Manifest) -> None:
+def still_there(vault: Vault, made: Manifest) -> None:
     """Take a checkpoint back where the save was taken for dead while it was written."""
     try:
         check_lease(vault, made.name)
@@ -260,6 +260,6 @@ def in_turn(vault: Vault, code: Code) -> Placing:
     return Layout("code", code, len(vault.pool.hosts)).place
 
 
-def _copies(vault: Vault, code: Code) -> int:
+def copies_for(vault: Vault, code: Code) -> int:
     """Return on how many hosts a manifest must be, so that it outlives what the packs do."""
     return min(max(vault.majority, code.parity + 1), len(vault.pool.hosts))
