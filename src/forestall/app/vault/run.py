@@ -47,6 +47,8 @@ from forestall.vault.runs import RunHistory, checked_name
 AUTO: Final = "auto"
 STALE: Final = 600.0
 """s after which what an agent said counts no more."""
+ENDED: Final = 120.0
+"""s in which Slurm ends a job that it was asked to requeue."""
 IMAGES: Final = Cutting("blocks", 16 * KIB)
 """How a vault is cut that begins with an image of a process: pages stay where they are."""
 RUN_NAME: Final = "FORESTALL_RUN"
@@ -186,7 +188,8 @@ def run_program(
         asked.checkpoint_every, asked.keep, asked.local_limit, asked.patience, asked.lease,
         asked.fresh, saving.settings(),
     )  # fmt: skip
-    around = Surroundings(outlook_of(asked), say, show, requeue_of(say))
+    job = os.environ.get("SLURM_JOB_ID", "")
+    around = Surroundings(outlook_of(asked), say, show, requeues=job.isdecimal())
     begin = VaultRules(IMAGES, key is not None) if way.alone and not coding.chunks else (
         coding.rules(key is not None))  # fmt: skip
     with of_system(place, "cannot be used"), open_vault(
@@ -199,6 +202,8 @@ def run_program(
     if account is not None:
         with of_system(account, "cannot be written"):
             account.write_text(json.dumps(asdict(driver.history)) + "\n", encoding="utf-8")
+    if driver.requeue:
+        _requeue(int(job), say)
     return code
 
 
@@ -270,20 +275,15 @@ def agents_outlook(folder: Path) -> Outlook | None:
         points) else None  # fmt: skip
 
 
-def requeue_of(say: Say) -> Callable[[], None] | None:
-    """Return what has Slurm start this job again; None where this is no job of Slurm's."""
-    job = os.environ.get("SLURM_JOB_ID", "")
-    if not job.isdecimal():
-        return None
-
-    def again() -> None:
-        order = requeue(Requeue(id="", job=int(job), restarts=0))
-        try:
-            read(order.words, timeout=60)
-        except SlurmError as error:
-            say(f"job {job} was not requeued: {error}")
-
-    return again
+def _requeue(job: int, say: Say) -> None:
+    """Have Slurm start a job again, and wait for its signal: a job that ended by itself meanwhile
+    could count as failed."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        read(requeue(Requeue(id="run", job=job, restarts=0)).words, timeout=60)
+        signal.sigtimedwait({signal.SIGTERM}, ENDED)
+    except SlurmError as error:
+        say(f"job {job} was not requeued: {error}")
 
 
 def told_account(history: RunHistory) -> list[str]:

@@ -95,13 +95,13 @@ class Surroundings:
     outlook : returns how likely a failure is, from the run's history
     say : takes lines for people
     show : take what the program prints, where that goes into files
-    requeue : has the batch system start this job again; None: there is none
+    requeues : whether a batch system starts this again, so that SIGUSR1 ends the program
     """
 
     outlook: Callable[[RunHistory], Outlook]
     say: Callable[[str], None] = lambda line: None
     show: tuple[Writer, ...] = ()
-    requeue: Callable[[], None] | None = None
+    requeues: bool = False
 
 
 class Driver:
@@ -111,6 +111,7 @@ class Driver:
     ----------
     history : what became of the run, this time included
     code : the exit code of the whole
+    requeue : whether the batch system should start it again
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class Driver:
         self.vault, self.run_of, self.way, self.rules, self.around = vault, run, way, rules, around
         self.history = RunHistory()
         self.cost = Cost()
-        self.code = 0
+        self.code, self.requeue = 0, False
         self._calls = Calls()
         self._upload: Upload | None = None
         self._waiting: list[str] = []  # words of those who asked for the save under way
@@ -246,7 +247,7 @@ class Driver:
                 calls.heard()
             self._settle()
             if signal.SIGUSR1 in calls.got:
-                if self.around.requeue is not None:
+                if self.around.requeues:
                     return
                 calls.got.remove(signal.SIGUSR1)
                 self._save_now(held, "it was asked for by SIGUSR1")
@@ -383,8 +384,7 @@ class Driver:
         self.code = UNFINISHED if saved else 128 + got
         self._say(f"ended by {got.name}, " + (
             "saved: the same command goes on with it" if saved else "not saved"))  # fmt: skip
-        if saved and self.around.requeue is not None and got is signal.SIGUSR1:
-            self.around.requeue()
+        self.requeue = saved and got is signal.SIGUSR1
 
     def _ended_meanwhile(self, held: Held) -> bool:
         """Take in that the program came to its end instead of being saved, where it did."""

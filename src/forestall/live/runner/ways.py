@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,8 @@ from forestall.live.runner.images import ImageTold, keep_files, put_back, signat
 STABLE: Final = 0.3
 """s for which files that were written must not change to count as whole."""
 LOOK: Final = 0.02
+READY: Final = 10.0
+"""s in which a program must have come so far that it catches the signal."""
 RESTORED: Final = "FORESTALL_CHECKPOINT"
 """The variable by which a program that is started again hears from which checkpoint it goes on."""
 SHELL: Final = "/bin/sh"
@@ -92,6 +95,7 @@ class SelfSaving(Way):
         return Kept(keep_files(self.files, image), {}, ended - begun)
 
     def _by_signal(self, held: Held, image: Path, late: float) -> float:
+        self._caught(held, min(late, time.monotonic() + READY))
         before = signature(self.files)
         held.send(self.number)
         now, since = before, time.monotonic()
@@ -106,6 +110,14 @@ class SelfSaving(Way):
             if seen != now:
                 now, since = seen, time.monotonic()
         return since
+
+    def _caught(self, held: Held, late: float) -> None:
+        """Wait until the program would survive the signal, as one does not that has only begun."""
+        while held.code is None and not catches(held.pid, self.number):
+            if time.monotonic() > late:
+                name = signal.Signals(self.number).name
+                raise RunError(f"the program does not catch {name}, which would end it")
+            held.wait(LOOK)
 
     def _by_command(self, held: Held, image: Path, late: float) -> float:
         variables = {"FORESTALL_RUN_PID": str(held.pid)}
@@ -124,6 +136,16 @@ class SelfSaving(Way):
         put_back(told, image, self.files)
         variables = {**start.environment, RESTORED: name}
         held.start(start.words, start.cwd, variables, start.output)
+
+
+def catches(pid: int, number: int) -> bool:
+    """Return whether a process has a handler for a signal."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+            mask = next(line for line in file if line.startswith("SigCgt:"))
+    except (OSError, StopIteration):
+        return False
+    return bool(int(mask.split()[1], 16) >> (number - 1) & 1)
 
 
 def last_line(log: Path) -> str:
