@@ -11,11 +11,11 @@ from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import OUTPUT, Json, Quiet, StudyOut
 from forestall.cli.screen import ProgressBar, say, say_json, say_report
+from forestall.live.agent.place import default_folder
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 
 with lazily():
-    from forestall.app.hosts.agent import agent
     from forestall.app.hosts.calibrate import calibrate as app_calibrate
     from forestall.app.hosts.calibrate import files, report
 
@@ -86,4 +86,4 @@ def _agents_folder(folder: Path | None, save: bool) -> Path | None:
         return folder
     if folder is not None:
         raise ParameterError("--folder", str(folder), "nothing with --save, which names one")
-    return agent.default_folder()
+    return default_folder()

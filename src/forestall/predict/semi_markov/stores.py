@@ -44,6 +44,9 @@ def store_states(
     load : [n], 0 to 1; nan where it is not known, which counts as none
     period : s between moments
     hold, away : s
+
+    A host that is silent at the end is not up, however short that has been: nobody knows what comes
+    after.
     """
     if answered.shape != load.shape or answered.ndim != 1:
         raise ParameterError("load", load.shape, f"as many as answered, {answered.shape}")
@@ -56,7 +59,10 @@ def store_states(
     states = np.where(
         runs.state == _AWAY, np.where(long, 3, 2), np.where(runs.state == _HEAVY, 1, 0)
     )
-    return np.repeat(states.astype(np.int8), runs.length)
+    found = np.repeat(states.astype(np.int8), runs.length)
+    silent = len(here) - 1 - int(np.argmax(here[::-1] > 0)) if (here > 0).any() else -1
+    found[silent + 1 :] = np.maximum(found[silent + 1 :], 2)
+    return found
 
 
 def _carried(known: Bools) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
