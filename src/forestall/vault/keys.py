@@ -7,6 +7,8 @@
     forgotten/SAVE                     a checkpoint that is there no more, whoever still has a copy
     leases/SAVE                        a save is under way
     collections/TIME                   what is about to be removed
+    runs/NAME/history                  what became of a program that `forestall run` keeps
+    runs/NAME/lease-ID                 it runs, or is about to
 
 A save's name begins with its time, so that names sort by age.
 """
@@ -28,6 +30,7 @@ MANIFESTS: Final = "manifests/"
 FORGOTTEN: Final = "forgotten/"
 LEASES: Final = "leases/"
 COLLECTIONS: Final = "collections/"
+RUNS: Final = "runs/"
 SAVE: Final = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{6}")
 SKEW: Final = timedelta(days=1)
 """Most that a clock is believed to be ahead."""

@@ -18,6 +18,7 @@ from forestall.vault import keys
 from forestall.vault.chunks import cut_stream
 from forestall.vault.codes import Code
 from forestall.vault.known import KnownChunks
+from forestall.vault.layouts import Layout
 from forestall.vault.leases import check_lease, doomed, lease, living
 from forestall.vault.manifests import NOBODY, Directory, Manifest, SavedEntry, runs_of
 from forestall.vault.packs import COMPRESSIONS, Compression
@@ -135,9 +136,9 @@ def _saved(
     name = keys.save_name(vault.clock(), settings.label, secrets.token_bytes(8), last)
     with lease(vault, name, settings.label):
         writing = Writing(
-            settings.code, min(settings.least, settings.code.pieces), _copies(vault, settings.code),
-            settings.compression, place or _in_turn(vault, settings.code), vault.seal,
-            vault.envelope,
+            settings.code, min(settings.least, settings.code.pieces),
+            copies_for(vault, settings.code), settings.compression,
+            place or in_turn(vault, settings.code), vault.seal, vault.envelope,
         )  # fmt: skip
         with closing(PackWriter(vault.pool, name, writing)) as writer:
             one = _Save(vault, writer, known_chunks(vault, settings.label), tell)
@@ -147,7 +148,7 @@ def _saved(
         check_lease(vault, name)
         key = keys.MANIFESTS + name
         vault.pool.put_everywhere(key, vault.envelope(made), writing.copies)
-        _still_there(vault, made)
+        still_there(vault, made)
     return made
 
 
@@ -248,7 +249,7 @@ def _whole(
     return frozenset(found)
 
 
-def _still_there(vault: Vault, made: Manifest) -> None:
+def still_there(vault: Vault, made: Manifest) -> None:
     """Take a checkpoint back where the save was taken for dead while it was written."""
     try:
         check_lease(vault, made.name)
@@ -257,12 +258,11 @@ def _still_there(vault: Vault, made: Manifest) -> None:
         raise
 
 
-def _in_turn(vault: Vault, code: Code) -> Placing:
-    """Return the hosts of pieces, in turn, so that each gets as many."""
-    count = len(vault.pool.hosts)
-    return lambda number: tuple((number + k) % count for k in range(code.pieces))
+def in_turn(vault: Vault, code: Code) -> Placing:
+    """Return the hosts of pieces where nobody chose them."""
+    return Layout("code", code, len(vault.pool.hosts)).place
 
 
-def _copies(vault: Vault, code: Code) -> int:
+def copies_for(vault: Vault, code: Code) -> int:
     """Return on how many hosts a manifest must be, so that it outlives what the packs do."""
     return min(max(vault.majority, code.parity + 1), len(vault.pool.hosts))

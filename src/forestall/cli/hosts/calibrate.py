@@ -11,13 +11,13 @@ from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import OUTPUT, Json, Quiet, StudyOut
 from forestall.cli.screen import ProgressBar, say, say_json, say_report
-from forestall.live.agent.place import default_folder
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 
 with lazily():
     from forestall.app.hosts.calibrate import calibrate as app_calibrate
     from forestall.app.hosts.calibrate import files, report
+    from forestall.live.agent import place as agent_place
 
 
 app = typer.Typer()
@@ -86,4 +86,4 @@ def _agents_folder(folder: Path | None, save: bool) -> Path | None:
         return folder
     if folder is not None:
         raise ParameterError("--folder", str(folder), "nothing with --save, which names one")
-    return default_folder()
+    return agent_place.default_folder()

@@ -21,7 +21,7 @@ from forestall.show.words import counted
 
 with lazily():
     from forestall.app.vault import checkpoints, stores
-    from forestall.vault import collecting
+    from forestall.vault import collecting, layouts
 
 if TYPE_CHECKING:
     from forestall.vault.saving import SaveTold
@@ -62,7 +62,7 @@ app = group_of(
     app,
     "save",
     "forestall checkpoint save state --store /a --store /b --store /c --data 2 --parity 1",
-    "forestall checkpoint save state --store s3://one/job --store s3://two/job --data 1 --parity 1",
+    "forestall checkpoint save state --store s3://one/job --store s3://two/job --layout copies:2",
 )
 def save(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],
@@ -91,12 +91,13 @@ def save(
         lost = "no host" if not made["survives"] else (
             f"any {made['survives']} of {len(store)} hosts" if made["survives"] > 1
             else f"any one of {len(store)} hosts")  # fmt: skip
-        say(f"Checkpoint {made['id']}: it survives the loss of {lost}.")
+        say(f"Checkpoint {made['id']}, {layouts.told_code(made['data'], made['parity'])}: it "
+            f"survives the loss of {lost}.")  # fmt: skip
         say(
             f"{counted(made['files'], 'file')}, {told_bytes(made['bytes'])}; "
             f"new {told_bytes(made['new'])}, stored {told_bytes(made['stored'])} with parity."
         )
-        say(_placed(made["placement"]))
+        say(_placed(made["layout"], made["placement"]))
     for why, count in made["skipped"].items():
         say(f"Left out: {count:,} {why}.", error=True)
     if made["missing"]:
@@ -104,8 +105,10 @@ def save(
             "repair it when all hosts are back.", error=True)  # fmt: skip
 
 
-def _placed(told: dict[str, Any]) -> str:
+def _placed(layout: str, told: dict[str, Any]) -> str:
     """Return how hosts were chosen, in words."""
+    if layout == "ring":
+        return "Pieces are on this machine's own host and its neighbours on the ring."
     if told["place"] == "turn":
         return f"Pieces are on all hosts in turn: {told['why']}."
     return f"Pieces are on {', '.join(told['hosts'])}: {in_words(told)}."
@@ -157,10 +160,11 @@ def list_(
         return
     rows = [
         (one["id"], _moment(one["at"]), one["label"], f"{one['files']:,}",
-         told_bytes(one["bytes"]), told_bytes(one["stored"]), f"{one['data']} + {one['parity']}")
+         told_bytes(one["bytes"]), told_bytes(one["stored"]),
+         layouts.told_code(one["data"], one["parity"]))
         for one in found
     ]  # fmt: skip
-    heads = ("Id", "Complete at", "Label", "Files", "Size", "Stored", "Code")
+    heads = ("Id", "Complete at", "Label", "Files", "Size", "Stored", "Pieces")
     show(rows, heads, right=(3, 4, 5))
 
 
