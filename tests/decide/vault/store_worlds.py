@@ -149,3 +149,10 @@ def best_fixed(world: World) -> float:
         missing = world.fails[span] & ((there & after).sum(axis=1) < m)
         found = min(found, (pieces * there).sum() + world.stake.work * missing.sum())
     return float(found)
+
+
+def shortfall(world: World, mine: float, fixed: float) -> float:
+    """Return by which share of its net benefit, work saved less time lost, the best fixed choice
+    does better; below 0 it does worse. It may be a loss, where storing costs more than it saves."""
+    net = world.at_risk - fixed
+    return (mine - fixed) / abs(net)
