@@ -41,8 +41,8 @@ def main() -> None:
             mine, fixed, by = told
             short.append(by)
             ratios.append(mine / fixed)
-            print(f"seed {seed:4}: lost {mine:9,.0f} s, best fixed {fixed:9,.0f} s: "
-                  f"{ratios[-1]:.3f}; worse by {by:.1%} of the net benefit", flush=True)  # fmt: skip
+            told_of = f"lost {mine:9,.0f} s, best fixed {fixed:9,.0f} s: {ratios[-1]:.3f}"
+            print(f"seed {seed:4}: {told_of}; worse by {by:.1%} of the net benefit", flush=True)
     print(f"{count} worlds: worse than the best fixed choice by {max(short):.1%} of its net "
           f"benefit at most, {mean(short):.1%} on average; "
           f"{sum(one > AIM for one in short)} above {AIM:.0%}")  # fmt: skip
