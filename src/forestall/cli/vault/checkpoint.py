@@ -12,6 +12,7 @@ from forestall._lazy import lazily
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import ProgressBar, RateLine, say, say_json, show
+from forestall.cli.vault import similarity
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
@@ -291,6 +292,9 @@ def key(
     """Make a key for an encrypted vault; without it nothing there can be read: keep it safe."""
     checkpoints.new_key(path)
     say(f"Written: {path}. Whoever loses it loses all that is encrypted with it.", error=True)
+
+
+similarity.add_to(app)
 
 
 def _moment(at: int) -> str:
