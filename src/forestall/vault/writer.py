@@ -16,7 +16,7 @@ from forestall.vault.hosts.host import HostError
 from forestall.vault.keys import DIRECTORIES, fragment_key
 from forestall.vault.manifests import NOBODY, Directory, WrittenPack
 from forestall.vault.packs import PACK, Compression, pack_of
-from forestall.vault.pool import Pool
+from forestall.vault.pool import HostPool
 
 IN_PART: Final = 64
 """Packs of a directory."""
@@ -58,7 +58,7 @@ class PackWriter:
     missing : pieces that no host took, at most, of one pack
     """
 
-    pool: Pool
+    pool: HostPool
     save: str
     how: Writing
     tell: Callable[[int], None] = lambda stored: None

@@ -32,7 +32,7 @@ from forestall.vault import keys
 from forestall.vault.chunks import cut_stream
 from forestall.vault.known import KnownChunks
 from forestall.vault.leases import check_lease, lease
-from forestall.vault.manifests import Entry, Manifest, references_of, runs_of
+from forestall.vault.manifests import Manifest, SavedEntry, references_of, runs_of
 from forestall.vault.ranks.members import Links
 from forestall.vault.ranks.names import NameList, merged
 from forestall.vault.ranks.states import Buffer
@@ -59,7 +59,7 @@ class Given(NamedTuple):
 class _Cut:
     """What a rank has: its files, its chunks in order as places in its list, and the list."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[SavedEntry, ...]
     sequence: npt.NDArray[np.int64]
     lengths: tuple[int, ...]
     names: NameList
@@ -167,7 +167,7 @@ class SharedSave:
                             lengths.append(len(data))
                             size += len(data)
                 entries.append(
-                    Entry(one.path, "file", 0o600, now, size, first, len(lengths) - first)
+                    SavedEntry(one.path, "file", 0o600, now, size, first, len(lengths) - first)
                 )
             found, sequence = NameList.of(bytes(names), lengths)
             self.figures["read"] = sum(lengths)
@@ -256,7 +256,7 @@ class SharedSave:
             return {"entries": json.dumps(own).encode(), "runs": np.concatenate(runs)}
 
         def top(mine: Message) -> Message:
-            entries = [Entry(**one) for one in json.loads(bytes(mine["entries"]))]
+            entries = [SavedEntry(**one) for one in json.loads(bytes(mine["entries"]))]
             runs = np.asarray(mine["runs"], np.uint32).reshape(-1, 3)
             self._made = self._manifest(entries, runs)
             return {}
@@ -312,7 +312,7 @@ class SharedSave:
         )  # fmt: skip
         return PackWriter(vault.pool, self.name, writing, within=within)
 
-    def _manifest(self, entries: Sequence[Entry], runs: npt.NDArray[np.uint32]) -> Manifest:
+    def _manifest(self, entries: Sequence[SavedEntry], runs: npt.NDArray[np.uint32]) -> Manifest:
         """Return the checkpoint; only directories that it needs are in it."""
         used, renamed = np.unique(runs[:, 0], return_inverse=True)
         runs = runs.copy()
@@ -341,7 +341,7 @@ class SharedSave:
                             parts.append(writer.part)
                         where = parts.index(writer.part)
                         found.append((where << 32) + writer.add(name, bytes(part)))
-                entries.append(Entry(path, "file", 0o600, int(self._vault.clock() * 1e9),
+                entries.append(SavedEntry(path, "file", 0o600, int(self._vault.clock() * 1e9),
                                      len(data), count + first, len(found) - first))  # fmt: skip
             writer.finish()
         every = np.concatenate((references_of(made.runs), np.frombuffer(found, np.uint64)))
