@@ -114,10 +114,13 @@ class Site:
     def program(self, running: subprocess.Popen[str], text: str) -> int:
         """Return the process below a command whose command line has this text."""
         for one in reversed(descendants(running.pid)):
-            line = Path(f"/proc/{one.pid}/cmdline").read_bytes().split(b"\0")
+            try:
+                line = Path(f"/proc/{one.pid}/cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
             if text.encode() in line and b"forestall" not in line:
                 return one.pid
-        raise AssertionError(f"no {text} below {running.pid}")
+        return 0
 
 
 @pytest.fixture
@@ -177,7 +180,8 @@ def test_a_program_that_saves_itself_goes_on_elsewhere_to_the_last_bit(site: Sit
     code, out, said = ended(site.begin(*words))
     first, last = out.split("\n", 1)
     assert (code, last.strip()) == (5, heat()), said
-    assert first.startswith("from ") and first.endswith(" of True")
+    assert first.startswith("from ")
+    assert first.endswith(" of True")
     account = json.loads(told.read_text())
     assert account["starts"] == 2
     assert account["evictions"] == 1
@@ -192,7 +196,7 @@ def test_asked_to_end_it_is_saved_and_alone_and_too_little_is_told(site: Site) -
                        str(site.folder / "heat.py"), "100000", str(state))  # fmt: skip
     running = site.begin(*words)
     site.until(lambda: bool(descendants(running.pid)), running)
-    site.until(lambda: (site.stores[0] / "runs" / "heat" / "history").exists(), running)
+    site.until((site.stores[0] / "runs" / "heat" / "history").exists, running)
     time.sleep(0.3)
     other = site.begin(*words[:-5], "--folder", str(site.folder / "other"), *words[-5:])
     code, _, said = ended(other)
@@ -202,8 +206,7 @@ def test_asked_to_end_it_is_saved_and_alone_and_too_little_is_told(site: Site) -
     assert (code, site.saved("heat")) == (75, 1), said
 
     running = site.begin(*words)
-    site.until(lambda: b"heat.py" in b"".join(
-        Path(f"/proc/{one.pid}/cmdline").read_bytes() for one in descendants(running.pid)), running)  # fmt: skip
+    site.until(lambda: site.program(running, str(state)) > 0, running)
     program = site.program(running, str(state))
     running.kill()
     running.communicate()

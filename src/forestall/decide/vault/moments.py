@@ -119,13 +119,13 @@ def by_risk(cost: Cost, outlook: Outlook, work: float) -> Choice:
     if work < interval:
         return Choice(False, f"after {format_duration(interval)} of work", interval)
     risk = outlook.failure(interval)
-    at_stake = f"{risk:.2%} x {format_duration(work)} of work at stake"
+    at_stake = f"{risk:.2%} x {format_duration(work)} of work, {risk * work:.2g} s, at stake"
     known = "" if cost.saves else ", not yet measured"
     if risk * work < price:
-        why = f"{at_stake} are less than a save costs ({price:.2g} s{known})"
+        why = f"{at_stake}: less than a save costs ({price:.2g} s{known})"
         return Choice(False, why, interval)
     why = (
-        f"{at_stake} exceed the cost of {price:.2g} s{known}; a failure each "
+        f"{at_stake}: more than a save costs ({price:.2g} s{known}); one failure in "
         f"{format_duration(mean)} ({outlook.source})"
     )
     return Choice(True, why, interval)

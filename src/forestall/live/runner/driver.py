@@ -427,7 +427,7 @@ class Driver:
             self._upload.cancel() if code == 0 else None
             self._upload.join()
             self._settle()
-        if code == 0:
+        if code == 0 and not self._calls.ending:  # else the same signal may have ended it
             self.history = replace(self.history, code=0)
         elif code > 128:
             self.history = replace(self.history, evictions=self.history.evictions + 1)
