@@ -122,6 +122,12 @@ class Site:
                 return one.pid
         return 0
 
+    def kill(self, running: subprocess.Popen[str], text: str) -> None:
+        """Kill the program below a command."""
+        pid = self.program(running, text)
+        assert pid > 1
+        os.kill(pid, signal.SIGKILL)
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
@@ -147,7 +153,7 @@ def test_a_process_goes_on_elsewhere_to_the_last_bit(site: Site) -> None:
                        str(site.folder / "pendulum.py"), str(STEPS), str(log))  # fmt: skip
     running = site.begin(*words)
     site.until(lambda: site.saved("swing") > 0, running)
-    os.kill(site.program(running, str(log)), signal.SIGKILL)
+    site.kill(running, str(log))
     code, out, said = ended(running)
     assert (code, out) == (137, ""), said
     shutil.rmtree(site.stores[0])
@@ -172,7 +178,7 @@ def test_a_program_that_saves_itself_goes_on_elsewhere_to_the_last_bit(site: Sit
                        str(state))  # fmt: skip
     running = site.begin(*words)
     site.until(lambda: site.saved("heat") > 0, running)
-    os.kill(site.program(running, str(state)), signal.SIGKILL)
+    site.kill(running, str(state))
     assert ended(running)[:2] == (137, "")
     shutil.rmtree(site.stores[1])
     shutil.rmtree(site.folder / "runs")
