@@ -150,6 +150,10 @@ COMMANDS: Final = (
         "Save files on storage hosts so that some of these may be lost, and bring them back.",
     ),
     CommandEntry(
+        "storage", "vault.storage", LIVE,
+        "Keep checkpoints of other machines on this one's disk, and say how storage hosts are.",
+    ),
+    CommandEntry(
         "run", "vault.run", LIVE,
         "Run a program so that it outlives its machine; ends with its exit code.",
     ),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from forestall.app.vault.stores import PlacingOptions, SavePlacing, this_book
 from forestall.model.errors import ParameterError, of_system
 from forestall.model.settings import Declared, Setting
 from forestall.vault import keys
@@ -17,6 +19,7 @@ from forestall.vault.chunks import KIB, Cutting
 from forestall.vault.codes import Code
 from forestall.vault.collecting import CollectedTold, Retention, collect, forget, outdated
 from forestall.vault.hosts.places import host_at
+from forestall.vault.layouts import Layout
 from forestall.vault.manifests import Manifest
 from forestall.vault.packs import Compression
 from forestall.vault.recovery import RecoveryTold, restore
@@ -44,7 +47,7 @@ class Coding(Declared):
     label: Annotated[
         str, Setting("Versions of one thing have one label; they share what did not change")
     ] = ""
-    compression: Annotated[Compression, Setting("Of chunks", group=CUTTING)] = "zstd"
+    compression: Annotated[Compression, Setting("Of chunks", group=CUTTING)] = "auto"
     chunks: Annotated[
         str,
         Setting(
@@ -54,6 +57,14 @@ class Coding(Declared):
             unset="content:16",
         ),
     ] = ""
+    layout: Annotated[
+        str,
+        Setting(
+            "Where pieces lie: code, as {data} and {parity} say; copies:N, N whole copies; ring:K, "
+            "a copy on the K-th {store}, which is this machine's own, and on its two neighbours",
+            group=CODING,
+        ),
+    ] = "code"
     strict: Annotated[
         bool, Setting("Fail unless every piece finds a host of its own", group=CODING)
     ] = False
@@ -62,14 +73,13 @@ class Coding(Declared):
         """Return the rules of a vault that begins so. Raises ParameterError."""
         return VaultRules(cutting_of(self.chunks) if self.chunks else Cutting(), encrypted)
 
-    def settings(self) -> SaveSettings:
+    def laid_out(self, hosts: int) -> Layout:
+        """Return the layout on so many hosts. Raises ParameterError."""
+        return Layout.named(self.layout, hosts, Code(self.data, self.parity))
+
+    def settings(self, layout: Layout) -> SaveSettings:
         """Return the settings of a save. Raises ParameterError."""
-        return SaveSettings(
-            self.label,
-            Code(self.data, self.parity),
-            self.compression,
-            self.strict,
-        )
+        return SaveSettings(self.label, layout.code, self.compression, self.strict)
 
 
 def cutting_of(text: str) -> Cutting:
@@ -101,33 +111,45 @@ def save_paths(
     stores: Sequence[str],
     paths: Sequence[Path],
     coding: Coding,
+    placing: PlacingOptions | None = None,
     *,
     key: Path | None = None,
     progress: Callable[[SaveTold], None] = lambda told: None,
 ) -> dict[str, Any]:
     """Save paths; return what there is to say of the checkpoint."""
-    settings, begin = coding.settings(), coding.rules(key is not None)
+    layout, begin = coding.laid_out(len(stores)), coding.rules(key is not None)
+    settings = coding.settings(layout)
     check_paths(paths)
-    with open_vault(stores, key=key, begin=begin, agree=bool(coding.chunks)) as vault:
-        made = save(vault, paths, settings, tell=progress)
+    options = placing or PlacingOptions()
+    if layout.kind == "ring":
+        options = replace(options, place="turn")  # it says where
+    opened = open_vault(stores, key=key, begin=begin, agree=bool(coding.chunks))
+    with opened as vault, this_book(vault.clock()) as book:
+        code, label = settings.code, settings.label
+        where = SavePlacing(vault.pool, book, options, code, label, size_of(paths), vault.clock)
+        made = save(vault, paths, settings, tell=progress, place=where.place or layout.place)
         return told_of(made) | {
-            "survives": survives(len(stores), settings.code, int(made.figures["missing"])),
+            "layout": layout.kind,
+            "survives": layout.survives(int(made.figures["missing"])),
+            "placement": asdict(where.end(int(made.figures["packed"]))),
             "skipped": {name.removeprefix("skipped "): int(count)
                         for name, count in made.figures.items() if name.startswith("skipped ")},
         }  # fmt: skip
 
 
-def survives(hosts: int, code: Code, missing: int = 0) -> int:
-    """Return how many hosts, any, may be lost, where pieces lie on them in turn."""
-    most = sorted((len(range(k, code.pieces, hosts)) for k in range(min(hosts, code.pieces))),
-                  reverse=True)  # fmt: skip
-    left, count = code.parity - missing, 0
-    for pieces in most:
-        left -= pieces
-        if left < 0:
-            break
-        count += 1
-    return count
+def size_of(paths: Sequence[Path]) -> int:
+    """Return how many bytes are in files and folders, about: what changes meanwhile may count."""
+    size = 0
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            for where, _, names in os.walk(path):
+                for name in names:
+                    with suppress(OSError):
+                        size += os.lstat(os.path.join(where, name)).st_size
+        else:
+            with suppress(OSError):
+                size += path.lstat().st_size
+    return size
 
 
 def restore_to(

@@ -20,9 +20,9 @@ from forestall.adapters.criu.way import CriuWay
 from forestall.adapters.qemu.guest import parse_memory
 from forestall.adapters.slurm.control.orders import requeue
 from forestall.adapters.slurm.run import SlurmError, read
-from forestall.app.hosts.agent.agent import default_folder
 from forestall.app.vault.checkpoints import Coding, open_vault
 from forestall.decide.vault.moments import Outlook, forecast, learned, mean_time
+from forestall.live.agent.place import default_folder
 from forestall.live.agent.status import read_status
 from forestall.live.guest.follow import Writer
 from forestall.live.runner.calls import ask
@@ -186,7 +186,7 @@ def run_program(
     saving = replace(coding, label=coding.label or f"run:{known}")
     rules = RunRules(
         asked.checkpoint_every, asked.keep, asked.local_limit, asked.patience, asked.lease,
-        asked.fresh, saving.settings(),
+        asked.fresh, saving.settings(saving.laid_out(len(stores))),
     )  # fmt: skip
     job = os.environ.get("SLURM_JOB_ID", "")
     around = Surroundings(outlook_of(asked), say, show, requeues=job.isdecimal())

@@ -16,10 +16,11 @@ from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
 from forestall.show.quantities import told_bytes
+from forestall.show.words import counted
 
 with lazily():
     from forestall.app.vault import checkpoints
-    from forestall.vault import collecting
+    from forestall.vault import collecting, layouts
 
 if TYPE_CHECKING:
     from forestall.vault.saving import SaveTold
@@ -60,7 +61,7 @@ app = group_of(
     app,
     "save",
     "forestall checkpoint save state --store /a --store /b --store /c --data 2 --parity 1",
-    "forestall checkpoint save state --store s3://one/job --store s3://two/job --data 1 --parity 1",
+    "forestall checkpoint save state --store s3://one/job --store s3://two/job --layout copies:2",
 )
 def save(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],
@@ -88,9 +89,12 @@ def save(
         lost = "no host" if not made["survives"] else (
             f"any {made['survives']} of {len(store)} hosts" if made["survives"] > 1
             else f"any one of {len(store)} hosts")  # fmt: skip
-        say(f"Checkpoint {made['id']}: it survives the loss of {lost}.")
-        say(f"{made['files']:,} files, {told_bytes(made['bytes'])}; new {told_bytes(made['new'])}, "
-            f"stored {told_bytes(made['stored'])} with parity.")  # fmt: skip
+        say(f"Checkpoint {made['id']}, {layouts.told_code(made['data'], made['parity'])}: it "
+            f"survives the loss of {lost}.")  # fmt: skip
+        say(
+            f"{counted(made['files'], 'file')}, {told_bytes(made['bytes'])}; "
+            f"new {told_bytes(made['new'])}, stored {told_bytes(made['stored'])} with parity."
+        )
     for why, count in made["skipped"].items():
         say(f"Left out: {count:,} {why}.", error=True)
     if made["missing"]:
@@ -123,10 +127,11 @@ def restore(
     if as_json:
         say_json(made)
     elif not quiet:
-        say(f"{made['files']:,} files, {told_bytes(made['bytes'])}, are in {to}.")
+        say(f"In {to}: {counted(made['files'], 'file')}, {told_bytes(made['bytes'])}.")
         if made["done_without"]:
-            say(f"{len(made['done_without'])} pieces were lost or damaged and done without, such "
-                f"as: {made['done_without'][0]}")  # fmt: skip
+            say(f"Done without {counted(len(made['done_without']), 'piece')} that "
+                f"{'was' if len(made['done_without']) == 1 else 'were'} lost or damaged, such as "
+                f"{made['done_without'][0]}. Repair it.")  # fmt: skip
 
 
 @command(app, "list", "forestall checkpoint list --store /a --store /b --json")
@@ -143,10 +148,11 @@ def list_(
         return
     rows = [
         (one["id"], _moment(one["at"]), one["label"], f"{one['files']:,}",
-         told_bytes(one["bytes"]), told_bytes(one["stored"]), f"{one['data']} + {one['parity']}")
+         told_bytes(one["bytes"]), told_bytes(one["stored"]),
+         layouts.told_code(one["data"], one["parity"]))
         for one in found
     ]  # fmt: skip
-    heads = ("Id", "Complete at", "Label", "Files", "Size", "Stored for it", "Code")
+    heads = ("Id", "Complete at", "Label", "Files", "Size", "Stored", "Pieces")
     show(rows, heads, right=(3, 4, 5))
 
 
@@ -201,20 +207,20 @@ def _looked_after(
     if as_json:
         say_json({"checkpoints": found})
     elif not quiet:
-        _show_looks(found)
+        _show_looks(found, mend)
     if not all(one["recoverable"] for one in found):
         return LOST
     return FAILED if any(one["wrong"] for one in found) and not mend else 0
 
 
-def _show_looks(found: list[dict[str, Any]]) -> None:
+def _show_looks(found: list[dict[str, Any]], mended: bool) -> None:
     rows = [
-        (one["name"], f"{one['packs']:,}", f"{one['whole']:,} of {one['pieces']:,}",
-         "too few are left" if not one["recoverable"] else "all" if one["spare"] is None
-         else f"any {one['spare']} more may go", f"{one['mended']:,}")
+        (one["name"], f"{one['packs']:,}", f"{one['whole']:,} of {one['pieces']:,}", _left(one),
+         *([f"{one['mended']:,}"] if mended else []))
         for one in found
     ]  # fmt: skip
-    show(rows, ("Checkpoint", "Packs", "Pieces whole", "Left", "Made anew"), right=(1, 4))
+    whole, more = ("Were whole", ["Objects made anew"]) if mended else ("Pieces whole", [])
+    show(rows, ("Checkpoint", "Packs", whole, "It survives the loss of", *more), right=(1, 4))
     for one in found:
         for text in one["wrong"][:3]:
             say(f"{one['name']}: {text}")
@@ -262,7 +268,7 @@ def gc(
     elif not quiet:
         for name in told["forgotten"]:
             say(f"Forgotten: {name}")
-        say(f"Removed {told['objects']:,} objects, {told_bytes(told['removed'])}.")
+        say(f"Removed {counted(told['objects'], 'object')}, {told_bytes(told['removed'])}.")
     for text in told["said"]:
         say(text, error=True)
 
@@ -274,8 +280,8 @@ def stat(store: Stores, key: KeyFile = None, as_json: Json = False) -> None:
     if as_json:
         say_json(told)
         return
-    say(f"{told['checkpoints']:,} checkpoints of {told_bytes(told['bytes'])} in all take "
-        f"{told_bytes(told['stored'])}; chunks {told['chunks']} KiB, "
+    say(f"{counted(told['checkpoints'], 'checkpoint')}, {told_bytes(told['bytes'])} in all, stored "
+        f"in {told_bytes(told['stored'])}; chunks {told['chunks']} KiB, "
         f"{'encrypted' if told['encrypted'] else 'not encrypted'}.")  # fmt: skip
     rows = [(one["host"], f"{one['objects']:,}", told_bytes(one["bytes"]), one["said"] or "answers")
             for one in told["hosts"]]  # fmt: skip
@@ -289,6 +295,15 @@ def key(
     """Make a key for an encrypted vault; without it nothing there can be read: keep it safe."""
     checkpoints.new_key(path)
     say(f"Written: {path}. Whoever loses it loses all that is encrypted with it.", error=True)
+
+
+def _left(one: dict[str, Any]) -> str:
+    """Return what may still be lost of a checkpoint, in words."""
+    if not one["recoverable"]:
+        return "it is lost: too few are left"
+    if one["spare"] is None:
+        return "all: it has no pieces"
+    return "none" if not one["spare"] else f"any {counted(one['spare'], 'piece')} of a pack"
 
 
 def _moment(at: int) -> str:

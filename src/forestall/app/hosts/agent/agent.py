@@ -24,6 +24,7 @@ from forestall.live.agent.forecaster import Forecaster
 from forestall.live.agent.guests import registered_guests
 from forestall.live.agent.lock import only_agent, only_agent_here, running
 from forestall.live.agent.loop import Agent, AgentSettings, boot_id
+from forestall.live.agent.place import default_folder
 from forestall.live.agent.sampler import Sampler, machine_counters
 from forestall.live.agent.states import HOLD, PERIOD, TH1, TH2
 from forestall.live.agent.status import read_status
@@ -47,15 +48,6 @@ Folder: TypeAlias = Annotated[
 _BYTES: Final = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 Hook = Callable[[Mapping[str, Any]], None]
-
-
-def default_folder() -> Path:
-    """Return where the agent keeps what it sees: $XDG_STATE_HOME/forestall, or
-    ~/.local/state/forestall."""
-    given = os.environ.get("XDG_STATE_HOME", "")
-    # the standard takes a path that is not absolute for none
-    base = Path(given) if os.path.isabs(given) else Path("~/.local/state").expanduser()
-    return base / "forestall"
 
 
 @dataclass(frozen=True)
