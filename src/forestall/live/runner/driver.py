@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import select
 import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +24,7 @@ from forestall.live.runner.images import (
     fresh_image,
     size_of,
 )
-from forestall.live.runner.upload import Image, Upload
+from forestall.live.runner.upload import Image, Saving, Upload
 from forestall.live.runner.ways import Start, Way
 from forestall.model.errors import ForestallError, InputError
 from forestall.vault.collecting import forget
@@ -35,7 +34,6 @@ from forestall.vault.pool import LostError
 from forestall.vault.recovery import restore
 from forestall.vault.repository import Vault
 from forestall.vault.runs import RunHistory, RunLease, read_history, write_history
-from forestall.vault.saving import SaveSettings
 
 UNFINISHED: Final = 75
 """Exit code of a program that was saved and ended on request; the same command goes on with it."""
@@ -52,22 +50,22 @@ class RunRules:
 
     Attributes
     ----------
+    saving : how images are saved
     every : s of work between saves; None: by cost and risk; inf: only when asked
     keep : checkpoints that stay
     local : bytes that images may take on this host
     patience : s between SIGTERM and SIGKILL
     life : s without a sign of life after which another host may take the program over
     fresh : begin it again, whatever was saved
-    save : how images are saved; its label is the run's
     """
 
+    saving: Saving
     every: float | None = None
     keep: int = 3
     local: int = 1 << 40
     patience: float = 5.0
     life: float = 30.0
     fresh: bool = False
-    save: SaveSettings = field(default_factory=SaveSettings)
 
 
 @dataclass(frozen=True)
@@ -217,8 +215,9 @@ class Driver:
         """Return the newest checkpoint that can be recovered, and its image here. Raises LostError
         where there are some, and none can be."""
         first: LostError | None = None
-        for one in reversed(self.vault.manifests(self.rules.save.label)):
-            to = self.run_of.place / f"{BACK}-{secrets.token_hex(4)}"
+        for one in reversed(self.vault.manifests(self.rules.saving.label)):
+            to = self.run_of.place / f"{BACK}-{one.name}"
+            shutil.rmtree(to, ignore_errors=True)  # it was whole; one that was not is gone on with
             try:
                 restore(self.vault, one.name, to)
             except LostError as error:
@@ -231,7 +230,7 @@ class Driver:
         return None
 
     def _forget_all(self) -> None:
-        for one in self.vault.manifests(self.rules.save.label):
+        for one in self.vault.manifests(self.rules.saving.label):
             forget(self.vault, one.name)
 
     # ------------------------------------------------------------------------------------ loop
@@ -295,7 +294,7 @@ class Driver:
             return False
         self._say(f"saved: {why}; it stood still for {image.pause:.2f} s")
         self._upload = Upload(
-            self.vault, image, self.rules.save, self.rules.keep, self._calls.wake
+            self.vault, image, self.rules.saving, self.rules.keep, self._calls.wake
         )  # fmt: skip
         self._upload.start()
         return True
@@ -398,7 +397,7 @@ class Driver:
         if self._upload is not None:
             self._upload.join()
             self._settle()
-        upload = Upload(self.vault, image, self.rules.save, self.rules.keep, self._calls.wake)
+        upload = Upload(self.vault, image, self.rules.saving, self.rules.keep, self._calls.wake)
         upload.start()
         while upload.is_alive():
             select.select([self._calls], [], [], LOOK)
