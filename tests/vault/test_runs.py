@@ -16,7 +16,7 @@ from forestall.model.errors import ParameterError
 from forestall.vault import keys, runs
 from forestall.vault.repository import Vault, VaultRules
 from forestall.vault.runs import (
-    BusyError,
+    RunBusyError,
     RunHistory,
     RunLease,
     Sign,
@@ -50,7 +50,7 @@ def elsewhere(**changes: object) -> Sign:
 def test_one_at_a_time(vault: Vault) -> None:
     first = RunLease(vault, "job", LIFE)
     first.take()
-    with pytest.raises(BusyError, match=f"job runs on {os.uname().nodename}"):
+    with pytest.raises(RunBusyError, match=f"job runs on {os.uname().nodename}"):
         RunLease(vault, "job", LIFE).take()
     RunLease(vault, "other", LIFE).take()
     assert first.check()
@@ -119,7 +119,7 @@ def test_of_many_who_ask_at_once_never_two_have_it(
         one = RunLease(vault, "job", 5.0)
         try:
             one.take()
-        except BusyError:
+        except RunBusyError:
             return
         with lock:
             has, took = has + 1, took + 1

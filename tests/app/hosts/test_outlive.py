@@ -35,7 +35,10 @@ print("counted on", flush=True)
 EVICTED = GuestSettings(every=0.05, calm=0.0, hold=0.2, wait=False, checkpoint_timeout=120)
 
 
-def test_an_evicted_guest_goes_on_on_another_host(tmp_path: Path) -> None:
+def test_an_evicted_guest_goes_on_on_another_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
     state, program = tmp_path / "state", tmp_path / "count.py"
     program.write_text(COUNT)
     words = [sys.executable, str(program), str(state)]

@@ -31,7 +31,7 @@ print("counted to", done, "in start", os.environ["SLURM_RESTART_COUNT"])
 SCRIPT = """\
 #!/bin/sh
 #SBATCH --signal=B:USR1@120 --requeue --open-mode=append --time=10
-export PYTHONPATH={path}
+export PYTHONPATH={path} XDG_STATE_HOME={folder}/home
 cd {folder}
 exec {python} -m forestall run --name count --signal USR2 --files state --store a --store b \
 --data 1 --parity 1 --folder runs --checkpoint-every none -- {python} count.py

@@ -94,9 +94,10 @@ class Site:
                 str(self.folder / "runs"), "--checkpoint-every", "1s", *more]  # fmt: skip
 
     def begin(self, *words: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+        kept = {"XDG_STATE_HOME": str(self.folder / "state-home")}
         return subprocess.Popen(
             [*before, sys.executable, "-m", "forestall", *words], text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder, env=os.environ | kept,
         )  # fmt: skip
 
     def saved(self, name: str) -> int:
@@ -238,6 +239,7 @@ def test_exit_codes_and_what_is_wrong(
     assert run("fine", "--", "sh", "-c", "exit 41") == 41
     assert run("fine", "--", "sh", "-c", "kill -TERM $$") == 143
     assert capfd.readouterr().err.count("has finished before") == 1
+    monkeypatch.setenv("XDG_STATE_HOME", str(site.folder))
     wrong = {
         ("--", "no-such-program"): "no-such-program: No such file or directory",
         (): "a command to run",

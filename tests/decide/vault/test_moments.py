@@ -15,7 +15,7 @@ from forestall.decide.vault.moments import (
     LEAST_COST,
     PRIOR,
     Cost,
-    Outlook,
+    FailureOutlook,
     by_interval,
     by_risk,
     forecast,
@@ -85,7 +85,7 @@ def test_a_forecast_that_worsens_saves_earlier_and_one_that_clears_later() -> No
         "8.75% x 5 min of work, 26 s, at stake: more than a save costs (10 s); one failure in "
         "37 min (agent)"
     )
-    soon = Outlook(calm.rate, "agent", ((600.0, 0.2), (3600.0, 0.19)))
+    soon = FailureOutlook(calm.rate, "agent", ((600.0, 0.2), (3600.0, 0.19)))
     assert soon.failure(600.0) == pytest.approx(0.8)
 
 

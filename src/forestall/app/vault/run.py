@@ -22,7 +22,7 @@ from forestall.adapters.slurm.control.orders import requeue
 from forestall.adapters.slurm.run import SlurmError, read
 from forestall.app.vault.checkpoints import Coding, open_vault, save_placed
 from forestall.app.vault.stores import PlacingOptions
-from forestall.decide.vault.moments import Outlook, forecast, learned, mean_time
+from forestall.decide.vault.moments import FailureOutlook, forecast, learned, mean_time
 from forestall.live.agent.place import default_folder
 from forestall.live.agent.status import read_status
 from forestall.live.guest.follow import Writer
@@ -30,13 +30,13 @@ from forestall.live.runner.calls import ask
 from forestall.live.runner.driver import (
     OUTPUT,
     Driver,
-    Run,
+    RunPlan,
     RunRules,
     Surroundings,
     is_driven,
 )
-from forestall.live.runner.upload import Saving
-from forestall.live.runner.ways import SelfSaving, Start, Way, checked_files
+from forestall.live.runner.upload import ImageSaving
+from forestall.live.runner.ways import ProgramStart, SavingWay, SelfSaving, checked_files
 from forestall.model.cluster.actions import Requeue
 from forestall.model.errors import ForestallError, InputError, ParameterError, of_system
 from forestall.model.settings import Declared, Setting
@@ -178,7 +178,7 @@ class Into:
     placing: PlacingOptions | None = None
     key: Path | None = None
 
-    def saving(self, label: str) -> Saving:
+    def saving(self, label: str) -> ImageSaving:
         """Return how images are saved; `label` is that of the checkpoints unless another was asked
         for. Raises ParameterError."""
         coding = replace(self.coding, label=self.coding.label or label)
@@ -188,7 +188,7 @@ class Into:
         def save(vault: Vault, folder: Path, tell: Callable[[SaveTold], None]) -> Manifest:
             return save_placed(vault, [folder], settings, layout, self.placing, tell)[0]
 
-        return Saving(coding.label, save)
+        return ImageSaving(coding.label, save)
 
     def opened(self, *, processes: bool) -> Vault:
         """Open it, or begin one: for images of `processes`, or for files. Raises InputError."""
@@ -221,7 +221,7 @@ def run_program(
     way = way_of(asked, files)
     place = asked.place(known)
     output = tuple(place / one for one in OUTPUT) if way.alone else ()
-    start = Start(tuple(words), Path.cwd(), {RUN_NAME: known}, output)
+    start = ProgramStart(tuple(words), Path.cwd(), {RUN_NAME: known}, output)
     rules = RunRules(
         into.saving(f"run:{known}"), asked.checkpoint_every, asked.keep, asked.local_limit,
         asked.patience, asked.lease, asked.fresh,
@@ -229,7 +229,7 @@ def run_program(
     job = os.environ.get("SLURM_JOB_ID", "")
     around = Surroundings(outlook_of(asked), say, show, requeues=job.isdecimal())
     with of_system(place, "cannot be used"), into.opened(processes=way.alone) as vault:
-        driver = Driver(vault, Run(known, start, place), way, rules, around)
+        driver = Driver(vault, RunPlan(known, start, place), way, rules, around)
         code = driver.run()
     for line in told_account(driver.history):
         say(f"{known}: {line}")
@@ -250,7 +250,7 @@ def save_now(asked: RunQuestion, name: str) -> None:
     ask(place, asked.save_timeout, lambda: is_driven(place))
 
 
-def way_of(asked: RunQuestion, files: Sequence[Path]) -> Way:
+def way_of(asked: RunQuestion, files: Sequence[Path]) -> SavingWay:
     """Return how a program is saved. Raises InputError where it cannot be."""
     method = asked.method
     if method == AUTO:
@@ -273,7 +273,7 @@ def way_of(asked: RunQuestion, files: Sequence[Path]) -> Way:
     return SelfSaving(paths, asked.signal, asked.save_command, asked.save_timeout)
 
 
-def outlook_of(asked: RunQuestion) -> Callable[[RunHistory], Outlook]:
+def outlook_of(asked: RunQuestion) -> Callable[[RunHistory], FailureOutlook]:
     """Return what says how likely a failure is: what was asked for, the forecast of an agent that
     is at work, or the run's own past."""
     if asked.mtbf is not None:
@@ -281,7 +281,7 @@ def outlook_of(asked: RunQuestion) -> Callable[[RunHistory], Outlook]:
         return lambda history: given
     folder = asked.agent or default_folder()
 
-    def seen(history: RunHistory) -> Outlook:
+    def seen(history: RunHistory) -> FailureOutlook:
         try:
             said = agents_outlook(folder)
         except ForestallError:
@@ -293,7 +293,7 @@ def outlook_of(asked: RunQuestion) -> Callable[[RunHistory], Outlook]:
     return seen
 
 
-def agents_outlook(folder: Path) -> Outlook | None:
+def agents_outlook(folder: Path) -> FailureOutlook | None:
     """Return what the agent of a folder expects; None where it expects nothing yet, or is silent.
 
     Raises TraceError where there is no agent's word.

@@ -20,7 +20,7 @@ class CancelledError(Exception):
     """A save that nobody waits for any more."""
 
 
-class Saving(NamedTuple):
+class ImageSaving(NamedTuple):
     """How images are saved: the label of the checkpoints, and what makes one of a folder."""
 
     label: str
@@ -36,13 +36,11 @@ class Image:
     folder : of the image
     ran : s that the program had run in all
     pause : s that it stood still for it
-    size : bytes
     """
 
     folder: Path
     ran: float
     pause: float
-    size: int
 
 
 class Upload(threading.Thread):
@@ -57,7 +55,7 @@ class Upload(threading.Thread):
     """
 
     def __init__(
-        self, vault: Vault, image: Image, saving: Saving, keep: int, over: Callable[[], None]
+        self, vault: Vault, image: Image, saving: ImageSaving, keep: int, over: Callable[[], None]
     ) -> None:
         super().__init__(name="upload", daemon=True)
         self.image = image
