@@ -29,8 +29,9 @@ from forestall.decide.vault.ring import (
     share_out,
 )
 from forestall.model.errors import ForestallError, InputError, ParameterError
+from forestall.vault.layouts import neighbours
 from forestall.vault.pool import LostError
-from forestall.vault.ranks.members import Links, Members, RankLostError, neighbours
+from forestall.vault.ranks.members import Links, Members, RankLostError
 from forestall.vault.ranks.states import Buffer, State, packed, state_of
 
 T = TypeVar("T")
