@@ -132,8 +132,7 @@ def _saved(
     place: Placing | None,
     feed: Callable[[_Save], Iterator[SavedEntry]],
 ) -> Manifest:
-    last = (vault.names() or [""])[-1]
-    name = keys.save_name(vault.clock(), settings.label, secrets.token_bytes(8), last)
+    name = new_name(vault, settings.label)
     with lease(vault, name, settings.label):
         writing = Writing(
             settings.code, min(settings.least, settings.code.pieces),
@@ -150,6 +149,12 @@ def _saved(
         vault.pool.put_everywhere(key, vault.envelope(made), writing.copies)
         still_there(vault, made)
     return made
+
+
+def new_name(vault: Vault, label: str) -> str:
+    """Return the name of a save that begins now: behind those of all checkpoints there are."""
+    last = (vault.names() or [""])[-1]
+    return keys.save_name(vault.clock(), label, secrets.token_bytes(8), last)
 
 
 class _Save:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import io
 import json
-import secrets
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -38,7 +37,14 @@ from forestall.vault.ranks.names import NameList, merged
 from forestall.vault.ranks.states import Buffer
 from forestall.vault.ranks.tree import Message, Tree
 from forestall.vault.repository import Vault
-from forestall.vault.saving import SaveSettings, copies_for, in_turn, known_chunks, still_there
+from forestall.vault.saving import (
+    SaveSettings,
+    copies_for,
+    in_turn,
+    known_chunks,
+    new_name,
+    still_there,
+)
 from forestall.vault.writer import PackWriter, Writing
 
 FANOUT: Final = 8
@@ -143,8 +149,7 @@ class SharedSave:
 
         def name(_: Message) -> Message:
             self._vault = self._stack.enter_context(self._open())
-            now = int(self._vault.clock())
-            made = keys.save_name(now, self.settings.label, secrets.token_bytes(8))
+            made = new_name(self._vault, self.settings.label)
             self._stack.enter_context(lease(self._vault, made, self.settings.label))
             return {"name": made.encode()}
 
