@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from forestall.app.vault.stores import PlacingOptions, SavePlacing, this_book
+from forestall.app.vault.stores import PlacingOptions, SavePlacing
 from forestall.model.errors import ParameterError, of_system
 from forestall.model.settings import Declared, Setting
 from forestall.vault import keys
@@ -123,10 +123,9 @@ def save_paths(
     options = placing or PlacingOptions()
     if layout.kind == "ring":
         options = replace(options, place="turn")  # it says where
-    opened = open_vault(stores, key=key, begin=begin, agree=bool(coding.chunks))
-    with opened as vault, this_book(vault.clock()) as book:
+    with open_vault(stores, key=key, begin=begin, agree=bool(coding.chunks)) as vault:
         code, label = settings.code, settings.label
-        where = SavePlacing(vault.pool, book, options, code, label, size_of(paths), vault.clock)
+        where = SavePlacing(vault.pool, options, code, label, size_of(paths), vault.clock)
         made = save(vault, paths, settings, tell=progress, place=where.place or layout.place)
         return told_of(made) | {
             "layout": layout.kind,
