@@ -18,7 +18,7 @@ from forestall.vault import keys
 from forestall.vault.chunks import cut_stream
 from forestall.vault.codes import Code
 from forestall.vault.known import KnownChunks
-from forestall.vault.layouts import Layout
+from forestall.vault.layouts import StoreLayout
 from forestall.vault.leases import check_lease, doomed, lease, living
 from forestall.vault.manifests import NOBODY, Directory, Manifest, SavedEntry, runs_of
 from forestall.vault.packs import COMPRESSIONS, Compression
@@ -265,7 +265,7 @@ def still_there(vault: Vault, made: Manifest) -> None:
 
 def in_turn(vault: Vault, code: Code) -> Placing:
     """Return the hosts of pieces where nobody chose them."""
-    return Layout("code", code, len(vault.pool.hosts)).place
+    return StoreLayout("code", code, len(vault.pool.hosts)).place
 
 
 def copies_for(vault: Vault, code: Code) -> int:
