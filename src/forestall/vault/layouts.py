@@ -21,7 +21,7 @@ _EXPECTED: Final = "code, copies:N or ring:K, such as copies:3"
 
 
 @dataclass(frozen=True)
-class Layout:
+class StoreLayout:
     """How the pieces of a checkpoint lie on storage hosts.
 
     Attributes
