@@ -135,7 +135,7 @@ def save_placed(
     vault: Vault,
     paths: Sequence[Path],
     settings: SaveSettings,
-    layout: Layout,
+    layout: StoreLayout,
     placing: PlacingOptions | None = None,
     progress: Callable[[SaveTold], None] = lambda told: None,
 ) -> tuple[Manifest, PlacedTold]:
