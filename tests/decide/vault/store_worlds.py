@@ -55,8 +55,8 @@ def drawn(seed: int, hours: int = 24 * 45, learnt: int = 24 * 10) -> World:
     alone = spells(chance, hours, hosts, every=10 ** chance.uniform(1.7, 3, hosts), lasting=6.0)
     up = ~(dark[:, room] | alone)
     own = int(chance.integers(0, rooms))
-    began = dark[:, own] & ~np.roll(dark[:, own], 1)
-    fails = began | (chance.random(hours) < 1 / chance.uniform(40, 150))
+    goes = np.roll(dark[:, own], -1) & ~dark[:, own]  # dark in the next hour: with its room
+    fails = goes | (chance.random(hours) < 1 / chance.uniform(40, 150))
     drift = np.cumsum(chance.normal(0, 0.03, (hours, hosts)), axis=0)
     day = 0.3 * np.sin(2 * np.pi * (np.arange(hours)[:, None] / 24 + chance.random(hosts)))
     loaded = spells(chance, hours, hosts, every=chance.uniform(20, 100, hosts), lasting=5.0)
