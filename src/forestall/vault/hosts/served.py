@@ -6,6 +6,7 @@ import json
 import math
 import os
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
@@ -74,16 +75,24 @@ class ServedHost(StorageHost):
         scheme, address, self._folder = _parts(url)
         self.name = f"{scheme}://{address}" + (f"/{self._folder}" if self._folder else "")
         self._patience, self._sleep = patience, sleep
-        token = token_for(address) if token is None else token
-        self._client = httpx.Client(
-            base_url=f"{SCHEMES[scheme]}://{address}",
-            headers={"Authorization": f"Bearer {token}"},
-            transport=httpx.HTTPTransport(
-                verify=_context() if SCHEMES[scheme] == "https" else False, trust_env=False
-            ),
-            timeout=TIMEOUT,
-            trust_env=False,
-        )
+        self._token = token_for(address) if token is None else token
+        self._base = f"{SCHEMES[scheme]}://{address}"
+        self._lock = threading.Lock()
+        self._open: httpx.Client | None = None
+
+    @property
+    def _client(self) -> httpx.Client:
+        with self._lock:
+            if self._open is None:
+                verify = _context() if self._base.startswith("https:") else False
+                self._open = httpx.Client(
+                    base_url=self._base,
+                    headers={"Authorization": f"Bearer {self._token}"},
+                    transport=httpx.HTTPTransport(verify=verify, trust_env=False),
+                    timeout=TIMEOUT,
+                    trust_env=False,
+                )
+            return self._open
 
     def put(self, key: str, data: bytes) -> None:
         """Store an object; the daemon has it on its disk once this returns."""
@@ -126,8 +135,11 @@ class ServedHost(StorageHost):
             raise self._stranger() from None
 
     def close(self) -> None:
-        """Let go of its connections."""
-        self._client.close()
+        """Let go of its connections; the next request makes them anew."""
+        with self._lock:
+            if self._open is not None:
+                self._open.close()
+                self._open = None
 
     def _key(self, key: str) -> str:
         return checked_key(f"{self._folder}/{key}" if self._folder else key)
