@@ -12,6 +12,7 @@ from forestall._lazy import lazily
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import ProgressBar, RateLine, say, say_json, show
+from forestall.cli.vault import similarity
 from forestall.cli.vault.told import in_words
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
@@ -316,6 +317,9 @@ def _left(one: dict[str, Any]) -> str:
     if one["spare"] is None:
         return "all: it has no pieces"
     return "none" if not one["spare"] else f"any {counted(one['spare'], 'piece')} of a pack"
+
+
+similarity.add_to(app)
 
 
 def _moment(at: int) -> str:
