@@ -230,11 +230,14 @@ def vague_name(path: Path) -> list[str]:
 
 
 OF_OTHERS = (
+    "adapters/criu",  # CRIU's
     "adapters/slurm",  # Slurm's own options
     "adapters/condor/config.py",  # a command line that HTCondor runs
     "app/hosts/agent/agent.py",  # one that systemd runs
+    "app/hosts/guest/outlive.py",  # one that a guest's keeper runs
     "app/live/doctor/slurm.py",  # Slurm's
     "app/site/sources.py", "app/site/waits/starts.py",  # Slurm's
+    "live/runner/held.py",  # those of unshare
     "show/svg.py",  # variables of CSS
 )  # fmt: skip
 

@@ -48,8 +48,8 @@ def test_all_commands_are_there() -> None:
         "agent", "assess", "backtest", "calibrate", "certify", "checkpoint", "compare", "demo",
         "design", "doctor", "fit",
         "futures", "guest", "import", "interval", "lemons", "machines", "predict", "promise",
-        "promises", "proposals", "quote", "reliability", "replay", "report", "serve", "simulate",
-        "spares", "submit", "sweep", "traces",
+        "promises", "proposals", "quote", "reliability", "replay", "report", "run", "serve",
+        "simulate", "spares", "storage", "submit", "sweep", "traces",
     }  # fmt: skip
 
 

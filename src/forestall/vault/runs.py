@@ -43,7 +43,7 @@ def _place() -> str:
         return ""
 
 
-class BusyError(InputError):
+class RunBusyError(InputError):
     """A name that another one runs."""
 
 
@@ -146,7 +146,7 @@ class RunLease:
 
     def take(self, tell: Callable[[str], None] = lambda line: None) -> None:
         """Take the lease; wait as long as it takes to see that another one is dead. Raises
-        BusyError where it is not, HostError where too few storage hosts answer."""
+        RunBusyError where it is not, HostError where too few storage hosts answer."""
         for _ in range(TRIES):
             self._say(held=False)
             try:
@@ -160,7 +160,7 @@ class RunLease:
                 raise
             self._withdraw()
             self._outwait(others, tell)
-        raise BusyError(f"several ask to run {self.name} at once; start one of them")
+        raise RunBusyError(f"several ask to run {self.name} at once; start one of them")
 
     def close(self) -> None:
         """Let go of it."""
@@ -219,7 +219,7 @@ class RunLease:
             return None
 
     def _outwait(self, others: dict[str, Sign], tell: Callable[[str], None]) -> None:
-        """Wait until the others are gone or dead. Raises BusyError where one lives."""
+        """Wait until the others are gone or dead. Raises RunBusyError where one lives."""
         for key, sign in others.items():
             begun = time.monotonic()
             if not sign.held:
@@ -234,7 +234,7 @@ class RunLease:
                     break
                 if now.count != sign.count:
                     if sign.held:
-                        raise BusyError(f"{self.name} runs on {sign.host} (process {sign.pid})")
+                        raise RunBusyError(f"{self.name} runs on {sign.host} (process {sign.pid})")
                     sign = now
                     break  # it got what it asked for, as will be seen
                 time.sleep(min(0.2, sign.life / 20))

@@ -3,7 +3,6 @@ with."""
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -32,7 +31,7 @@ print("counted to", done, "in start", os.environ["SLURM_RESTART_COUNT"])
 SCRIPT = """\
 #!/bin/sh
 #SBATCH --signal=B:USR1@120 --requeue --open-mode=append --time=10
-export PYTHONPATH={path}
+export PYTHONPATH={path} XDG_STATE_HOME={folder}/home
 cd {folder}
 exec {python} -m forestall run --name count --signal USR2 --files state --store a --store b \
 --data 1 --parity 1 --folder runs --checkpoint-every none -- {python} count.py
@@ -46,7 +45,7 @@ def test_a_job_is_saved_requeued_and_goes_on() -> None:
         folder = slurm.folder / "jobs"
         (folder / "count.py").write_text(COUNT)
         script = folder / "job.sh"
-        path = os.environ.get("PYTHONPATH") or str(Path(sys.modules["forestall"].__path__[0]).parent)  # fmt: skip
+        path = str(Path(sys.modules["forestall"].__path__[0]).parent)
         script.write_text(SCRIPT.format(
             path=shlex.quote(path), folder=folder, python=sys.executable))  # fmt: skip
         done = slurm.command("sbatch", "--parsable", "-o", str(folder / "out"), str(script))
@@ -57,8 +56,8 @@ def test_a_job_is_saved_requeued_and_goes_on() -> None:
         slurm.command("scancel", "--batch", "--signal=USR1", str(job))
         slurm.wait(job, {"PENDING", "COMPLETED", "FAILED"})
         assert "saved: the same command goes on with it" in out.read_text()
-        slurm.until("it waits to begin again", lambda: not slurm.command(
-            "scontrol", "update", f"JobId={job}", "StartTime=now", check=False).returncode)  # fmt: skip
+        now = ("scontrol", "update", f"JobId={job}", "StartTime=now")
+        slurm.until("it can", lambda: not slurm.command(*now, check=False).returncode)
         slurm.wait(job, {"COMPLETED", "FAILED"})
         assert slurm.state(job) == "COMPLETED", out.read_text()
         assert "went on from checkpoint" in out.read_text()

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from forestall.adapters.criu import command
-from forestall.live.runner.held import Held, RunError
+from forestall.live.runner.held import HeldProgram, RunError
 from forestall.live.runner.images import PROCESS, ImageTold, keep_files, put_back
-from forestall.live.runner.ways import Kept, Start, Way
+from forestall.live.runner.ways import ProgramStart, SavedState, SavingWay
 
 
 @dataclass(frozen=True)
-class CriuWay(Way):
+class CriuWay(SavingWay):
     """CRIU.
 
     Parameters
@@ -35,7 +35,7 @@ class CriuWay(Way):
     name: ClassVar[str] = "criu"
     alone: ClassVar[bool] = True
 
-    def save(self, held: Held, image: Path, *, last: bool) -> Kept:
+    def save(self, held: HeldProgram, image: Path, *, last: bool) -> SavedState:
         """Save the processes; the files are copied while they stand still."""
         folder, place = image / PROCESS, image.parent
         folder.mkdir(mode=0o700)
@@ -66,9 +66,9 @@ class CriuWay(Way):
         for log in (command.DUMP_LOG,):
             (folder / log).unlink(missing_ok=True)
         pause = command.frozen_time(folder)
-        return Kept(paths, {}, time.monotonic() - begun if pause is None else pause)
+        return SavedState(paths, {}, time.monotonic() - begun if pause is None else pause)
 
-    def _frozen(self, held: Held, tool: int, frozen: Path, begun: float) -> bool:
+    def _frozen(self, held: HeldProgram, tool: int, frozen: Path, begun: float) -> bool:
         """Wait until all stands still; False where CRIU gave up before."""
         handle = os.open(frozen, os.O_RDONLY | os.O_NONBLOCK)
         try:
@@ -84,7 +84,9 @@ class CriuWay(Way):
         finally:
             os.close(handle)
 
-    def go_on(self, held: Held, start: Start, image: Path, told: ImageTold, name: str) -> None:
+    def go_on(
+        self, held: HeldProgram, start: ProgramStart, image: Path, told: ImageTold, name: str
+    ) -> None:
         """Put the files back and bring the processes back. Raises RunError."""
         put_back(told, image)
         folder, place = image / PROCESS, image.parent

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from forestall.app.vault.stores import PlacingOptions, SavePlacing
+from forestall.app.vault.stores import PlacedTold, PlacingOptions, SavePlacing
 from forestall.model.errors import ParameterError, of_system
 from forestall.model.settings import Declared, Setting
 from forestall.vault import keys
@@ -19,7 +19,7 @@ from forestall.vault.chunks import KIB, Cutting
 from forestall.vault.codes import Code
 from forestall.vault.collecting import CollectedTold, Retention, collect, forget, outdated
 from forestall.vault.hosts.places import host_at
-from forestall.vault.layouts import Layout
+from forestall.vault.layouts import StoreLayout
 from forestall.vault.manifests import Manifest
 from forestall.vault.packs import Compression
 from forestall.vault.recovery import RecoveryTold, restore
@@ -73,11 +73,11 @@ class Coding(Declared):
         """Return the rules of a vault that begins so. Raises ParameterError."""
         return VaultRules(cutting_of(self.chunks) if self.chunks else Cutting(), encrypted)
 
-    def laid_out(self, hosts: int) -> Layout:
+    def laid_out(self, hosts: int) -> StoreLayout:
         """Return the layout on so many hosts. Raises ParameterError."""
-        return Layout.named(self.layout, hosts, Code(self.data, self.parity))
+        return StoreLayout.named(self.layout, hosts, Code(self.data, self.parity))
 
-    def settings(self, layout: Layout) -> SaveSettings:
+    def settings(self, layout: StoreLayout) -> SaveSettings:
         """Return the settings of a save. Raises ParameterError."""
         return SaveSettings(self.label, layout.code, self.compression, self.strict)
 
@@ -120,20 +120,33 @@ def save_paths(
     layout, begin = coding.laid_out(len(stores)), coding.rules(key is not None)
     settings = coding.settings(layout)
     check_paths(paths)
-    options = placing or PlacingOptions()
-    if layout.kind == "ring":
-        options = replace(options, place="turn")  # it says where
     with open_vault(stores, key=key, begin=begin, agree=bool(coding.chunks)) as vault:
-        code, label = settings.code, settings.label
-        where = SavePlacing(vault.pool, options, code, label, size_of(paths), vault.clock)
-        made = save(vault, paths, settings, tell=progress, place=where.place or layout.place)
+        made, placed = save_placed(vault, paths, settings, layout, placing, progress)
         return told_of(made) | {
             "layout": layout.kind,
             "survives": layout.survives(int(made.figures["missing"])),
-            "placement": asdict(where.end(int(made.figures["packed"]))),
+            "placement": asdict(placed),
             "skipped": {name.removeprefix("skipped "): int(count)
                         for name, count in made.figures.items() if name.startswith("skipped ")},
         }  # fmt: skip
+
+
+def save_placed(
+    vault: Vault,
+    paths: Sequence[Path],
+    settings: SaveSettings,
+    layout: StoreLayout,
+    placing: PlacingOptions | None = None,
+    progress: Callable[[SaveTold], None] = lambda told: None,
+) -> tuple[Manifest, PlacedTold]:
+    """Save paths on the hosts that are worth it; return the checkpoint and how they were chosen."""
+    options = placing or PlacingOptions()
+    if layout.kind == "ring":
+        options = replace(options, place="turn")  # it says where
+    code, label = settings.code, settings.label
+    where = SavePlacing(vault.pool, options, code, label, size_of(paths), vault.clock)
+    made = save(vault, paths, settings, tell=progress, place=where.place or layout.place)
+    return made, where.end(int(made.figures["packed"]))
 
 
 def size_of(paths: Sequence[Path]) -> int:

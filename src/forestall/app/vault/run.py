@@ -20,8 +20,9 @@ from forestall.adapters.criu.way import CriuWay
 from forestall.adapters.qemu.guest import parse_memory
 from forestall.adapters.slurm.control.orders import requeue
 from forestall.adapters.slurm.run import SlurmError, read
-from forestall.app.vault.checkpoints import Coding, open_vault
-from forestall.decide.vault.moments import Outlook, forecast, learned, mean_time
+from forestall.app.vault.checkpoints import Coding, open_vault, save_placed
+from forestall.app.vault.stores import PlacingOptions
+from forestall.decide.vault.moments import FailureOutlook, forecast, learned, mean_time
 from forestall.live.agent.place import default_folder
 from forestall.live.agent.status import read_status
 from forestall.live.guest.follow import Writer
@@ -29,20 +30,23 @@ from forestall.live.runner.calls import ask
 from forestall.live.runner.driver import (
     OUTPUT,
     Driver,
-    Run,
+    RunPlan,
     RunRules,
     Surroundings,
     is_driven,
 )
-from forestall.live.runner.ways import SelfSaving, Start, Way, checked_files
+from forestall.live.runner.upload import ImageSaving
+from forestall.live.runner.ways import ProgramStart, SavingWay, SelfSaving, checked_files
 from forestall.model.cluster.actions import Requeue
 from forestall.model.errors import ForestallError, InputError, ParameterError, of_system
 from forestall.model.settings import Declared, Setting
 from forestall.model.units import format_duration, parse_duration
 from forestall.show.quantities import told_bytes
 from forestall.vault.chunks import KIB, Cutting
-from forestall.vault.repository import VaultRules
+from forestall.vault.manifests import Manifest
+from forestall.vault.repository import Vault, VaultRules
 from forestall.vault.runs import RunHistory, checked_name
+from forestall.vault.saving import SaveTold
 
 AUTO: Final = "auto"
 STALE: Final = 600.0
@@ -158,15 +162,50 @@ class RunQuestion(Declared):
         return (self.folder or default_folder() / "runs").absolute() / checked_name(name)
 
 
+@dataclass(frozen=True)
+class Into:
+    """A vault that images go into.
+
+    Attributes
+    ----------
+    stores : URLs of its hosts
+    coding, placing : how checkpoints are coded and where they go
+    key : the file with its key, where it is encrypted
+    """
+
+    stores: Sequence[str]
+    coding: Coding
+    placing: PlacingOptions | None = None
+    key: Path | None = None
+
+    def saving(self, label: str) -> ImageSaving:
+        """Return how images are saved; `label` is that of the checkpoints unless another was asked
+        for. Raises ParameterError."""
+        coding = replace(self.coding, label=self.coding.label or label)
+        layout = coding.laid_out(len(self.stores))
+        settings = coding.settings(layout)
+
+        def save(vault: Vault, folder: Path, tell: Callable[[SaveTold], None]) -> Manifest:
+            return save_placed(vault, [folder], settings, layout, self.placing, tell)[0]
+
+        return ImageSaving(coding.label, save)
+
+    def opened(self, *, processes: bool) -> Vault:
+        """Open it, or begin one: for images of `processes`, or for files. Raises InputError."""
+        asked, encrypted = bool(self.coding.chunks), self.key is not None
+        rules = self.coding.rules(encrypted)
+        if processes and not asked:
+            rules = VaultRules(IMAGES, encrypted)
+        return open_vault(self.stores, key=self.key, begin=rules, agree=asked)
+
+
 def run_program(
-    stores: Sequence[str],
+    into: Into,
     words: Sequence[str],
     asked: RunQuestion,
-    coding: Coding,
     *,
     name: str | None = None,
     files: Sequence[Path] = (),
-    key: Path | None = None,
     account: Path | None = None,
     say: Say = lambda line: None,
     show: tuple[Writer, ...] = (),
@@ -182,20 +221,15 @@ def run_program(
     way = way_of(asked, files)
     place = asked.place(known)
     output = tuple(place / one for one in OUTPUT) if way.alone else ()
-    start = Start(tuple(words), Path.cwd(), {RUN_NAME: known}, output)
-    saving = replace(coding, label=coding.label or f"run:{known}")
+    start = ProgramStart(tuple(words), Path.cwd(), {RUN_NAME: known}, output)
     rules = RunRules(
-        asked.checkpoint_every, asked.keep, asked.local_limit, asked.patience, asked.lease,
-        asked.fresh, saving.settings(saving.laid_out(len(stores))),
+        into.saving(f"run:{known}"), asked.checkpoint_every, asked.keep, asked.local_limit,
+        asked.patience, asked.lease, asked.fresh,
     )  # fmt: skip
     job = os.environ.get("SLURM_JOB_ID", "")
     around = Surroundings(outlook_of(asked), say, show, requeues=job.isdecimal())
-    begin = VaultRules(IMAGES, key is not None) if way.alone and not coding.chunks else (
-        coding.rules(key is not None))  # fmt: skip
-    with of_system(place, "cannot be used"), open_vault(
-        stores, key=key, begin=begin, agree=bool(coding.chunks)
-    ) as vault:  # fmt: skip
-        driver = Driver(vault, Run(known, start, place), way, rules, around)
+    with of_system(place, "cannot be used"), into.opened(processes=way.alone) as vault:
+        driver = Driver(vault, RunPlan(known, start, place), way, rules, around)
         code = driver.run()
     for line in told_account(driver.history):
         say(f"{known}: {line}")
@@ -216,7 +250,7 @@ def save_now(asked: RunQuestion, name: str) -> None:
     ask(place, asked.save_timeout, lambda: is_driven(place))
 
 
-def way_of(asked: RunQuestion, files: Sequence[Path]) -> Way:
+def way_of(asked: RunQuestion, files: Sequence[Path]) -> SavingWay:
     """Return how a program is saved. Raises InputError where it cannot be."""
     method = asked.method
     if method == AUTO:
@@ -239,7 +273,7 @@ def way_of(asked: RunQuestion, files: Sequence[Path]) -> Way:
     return SelfSaving(paths, asked.signal, asked.save_command, asked.save_timeout)
 
 
-def outlook_of(asked: RunQuestion) -> Callable[[RunHistory], Outlook]:
+def outlook_of(asked: RunQuestion) -> Callable[[RunHistory], FailureOutlook]:
     """Return what says how likely a failure is: what was asked for, the forecast of an agent that
     is at work, or the run's own past."""
     if asked.mtbf is not None:
@@ -247,7 +281,7 @@ def outlook_of(asked: RunQuestion) -> Callable[[RunHistory], Outlook]:
         return lambda history: given
     folder = asked.agent or default_folder()
 
-    def seen(history: RunHistory) -> Outlook:
+    def seen(history: RunHistory) -> FailureOutlook:
         try:
             said = agents_outlook(folder)
         except ForestallError:
@@ -259,7 +293,7 @@ def outlook_of(asked: RunQuestion) -> Callable[[RunHistory], Outlook]:
     return seen
 
 
-def agents_outlook(folder: Path) -> Outlook | None:
+def agents_outlook(folder: Path) -> FailureOutlook | None:
     """Return what the agent of a folder expects; None where it expects nothing yet, or is silent.
 
     Raises TraceError where there is no agent's word.

@@ -119,6 +119,15 @@ def run(
         str,
         Setting("What it needs: 512M, or a share of the memory such as 0.25", shown="AMOUNT"),
     ] = "0",
+    outlive: Annotated[
+        str,
+        Setting(
+            "Run it by forestall run with these options, such as '--store /a --store /b': it is "
+            "saved before it is ended, and goes on on any host where a guest of its name is run",
+            shown="OPTIONS",
+            group="Checkpoints",
+        ),
+    ] = "",
     *,
     asked: guest_settings.GuestSettings,
     output: Output = "here",
@@ -138,8 +147,9 @@ def run(
     lines = Lines(quiet=quiet)
     show_to = lines.shown(output)
     code = guest.run_guest(
-        typed or (), settings, folder=place, name=name, fresh=fresh, say=lines, show=show_to
-    )
+        typed or (), settings, folder=place, name=name, fresh=fresh, outlive=outlive, say=lines,
+        show=show_to,
+    )  # fmt: skip
     return lines.end(code)
 
 

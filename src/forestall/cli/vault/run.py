@@ -16,7 +16,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 
 with lazily():
-    from forestall.app.vault import checkpoints
+    from forestall.app.vault import checkpoints, stores
     from forestall.app.vault import run as running
 
 app = typer.Typer()
@@ -62,6 +62,7 @@ def run(
     *,
     asked: running.RunQuestion,
     coding: checkpoints.Coding,
+    placing: stores.PlacingOptions,
     key: KeyFile = None,
     account: Annotated[
         Path | None, Setting("Write what the run came to into this file, as JSON", shown="FILE")
@@ -87,7 +88,8 @@ def run(
         return 0
     lines = Lines(quiet=quiet)
     show = lines.shown("here") or ()
+    into = running.Into(store or (), coding, placing, key)
     return running.run_program(
-        store or (), typed or (), asked, coding, name=name, files=files or (), key=key,
-        account=account, say=lines, show=show,
+        into, typed or (), asked, name=name, files=files or (), account=account, say=lines,
+        show=show,
     )  # fmt: skip

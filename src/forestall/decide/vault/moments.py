@@ -29,7 +29,7 @@ PRIOR: Final = 86_400.0
 begin at one a day."""
 
 
-class Outlook(NamedTuple):
+class FailureOutlook(NamedTuple):
     """How likely a failure is: its rate now, per s; the probability that none comes within times
     from now, s, where that is known; and where this is from, in words."""
 
@@ -51,26 +51,27 @@ class Outlook(NamedTuple):
         return -math.expm1(-(known + rate * (within - before)))
 
 
-def mean_time(mtbf: float) -> Outlook:
+def mean_time(mtbf: float) -> FailureOutlook:
     """Return the outlook for a mean time between failures, s. Raises ParameterError."""
     if not 0 < mtbf < math.inf:
         raise ParameterError("mtbf", mtbf, "a time above 0")
-    return Outlook(1 / mtbf, f"--mtbf {format_duration(mtbf)}")
+    return FailureOutlook(1 / mtbf, "as given")
 
 
-def learned(evictions: int, ran: float) -> Outlook:
+def learned(evictions: int, ran: float) -> FailureOutlook:
     """Return the outlook from a run's own past: evictions in `ran` s of running (the mean of the
     rate's posterior, whose prior is one failure in a day)."""
     past = "no eviction" if not evictions else f"{evictions} evictions" if evictions > 1 else (
         "1 eviction")  # fmt: skip
-    return Outlook((1 + evictions) / (PRIOR + ran), f"{past} in {format_duration(ran)} of running")
+    said = f"{past} in {format_duration(ran)} of running"
+    return FailureOutlook((1 + evictions) / (PRIOR + ran), said)
 
 
-def forecast(reliability: Mapping[float, float], source: str) -> Outlook:
+def forecast(reliability: Mapping[float, float], source: str) -> FailureOutlook:
     """Return the outlook of a forecast: by times from now, s, the probability that none comes."""
     points = tuple(sorted(reliability.items()))
     time, alive = points[0]
-    return Outlook(max(-math.log(max(alive, 1e-12)), 0.0) / time, source, points)
+    return FailureOutlook(max(-math.log(max(alive, 1e-12)), 0.0) / time, source, points)
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Cost:
         )  # fmt: skip
 
 
-class Choice(NamedTuple):
+class SaveChoice(NamedTuple):
     """Whether to save now, why, in words with figures, and the interval, s, that holds now."""
 
     save: bool
@@ -104,28 +105,28 @@ class Choice(NamedTuple):
     interval: float
 
 
-def by_interval(interval: float, work: float) -> Choice:
+def by_interval(interval: float, work: float) -> SaveChoice:
     """Choose by a fixed interval: `work` s were done since the last save."""
-    return Choice(work >= interval, f"every {format_duration(interval)}", interval)
+    return SaveChoice(work >= interval, f"every {format_duration(interval)}", interval)
 
 
-def by_risk(cost: Cost, outlook: Outlook, work: float) -> Choice:
+def by_risk(cost: Cost, outlook: FailureOutlook, work: float) -> SaveChoice:
     """Choose by cost and risk: `work` s were done since the last save."""
     price = cost.total
     if not outlook.rate > 0:
-        return Choice(False, f"no failure is expected ({outlook.source})", math.inf)
+        return SaveChoice(False, f"no failure is expected ({outlook.source})", math.inf)
     mean = 1 / outlook.rate
     interval = daly(price, mean)
     if work < interval:
-        return Choice(False, f"after {format_duration(interval)} of work", interval)
+        return SaveChoice(False, f"after {format_duration(interval)} of work", interval)
     risk = outlook.failure(interval)
-    at_stake = f"{risk:.2%} x {format_duration(work)} of work at stake"
+    at_stake = f"{risk:.2%} x {format_duration(work)} of work, {risk * work:.2g} s, at stake"
     known = "" if cost.saves else ", not yet measured"
     if risk * work < price:
-        why = f"{at_stake} are less than a save costs ({price:.2g} s{known})"
-        return Choice(False, why, interval)
+        why = f"{at_stake}: less than a save costs ({price:.2g} s{known})"
+        return SaveChoice(False, why, interval)
     why = (
-        f"{at_stake} exceed the cost of {price:.2g} s{known}; a failure each "
+        f"{at_stake}: more than a save costs ({price:.2g} s{known}); one failure in "
         f"{format_duration(mean)} ({outlook.source})"
     )
-    return Choice(True, why, interval)
+    return SaveChoice(True, why, interval)

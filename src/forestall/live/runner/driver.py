@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import select
 import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from forestall.decide.vault.moments import Choice, Cost, Outlook, by_interval, by_risk
+from forestall.decide.vault.moments import Cost, FailureOutlook, SaveChoice, by_interval, by_risk
 from forestall.live.guest.follow import Writer, followed
 from forestall.live.runner.calls import Calls, answer, asked
-from forestall.live.runner.held import Held, RunError
+from forestall.live.runner.held import HeldProgram, RunError
 from forestall.live.runner.images import (
     FOLDER,
     ImageTold,
     fresh_image,
     size_of,
 )
-from forestall.live.runner.upload import Image, Upload
-from forestall.live.runner.ways import Start, Way
+from forestall.live.runner.upload import Image, ImageSaving, Upload
+from forestall.live.runner.ways import ProgramStart, SavingWay
 from forestall.model.errors import ForestallError, InputError
 from forestall.vault.collecting import forget
 from forestall.vault.hosts.host import HostError
@@ -35,12 +34,13 @@ from forestall.vault.pool import LostError
 from forestall.vault.recovery import restore
 from forestall.vault.repository import Vault
 from forestall.vault.runs import RunHistory, RunLease, read_history, write_history
-from forestall.vault.saving import SaveSettings
 
 UNFINISHED: Final = 75
 """Exit code of a program that was saved and ended on request; the same command goes on with it."""
 LOOK: Final = 0.5
 """s between two looks at most."""
+AGAIN: Final = 10.0
+"""s until a save is tried again that failed."""
 BACK: Final = "back"
 OUTPUT: Final = ("stdout", "stderr")
 LOCK: Final = "lock"
@@ -52,26 +52,26 @@ class RunRules:
 
     Attributes
     ----------
+    saving : how images are saved
     every : s of work between saves; None: by cost and risk; inf: only when asked
     keep : checkpoints that stay
     local : bytes that images may take on this host
     patience : s between SIGTERM and SIGKILL
     life : s without a sign of life after which another host may take the program over
     fresh : begin it again, whatever was saved
-    save : how images are saved; its label is the run's
     """
 
+    saving: ImageSaving
     every: float | None = None
     keep: int = 3
     local: int = 1 << 40
     patience: float = 5.0
     life: float = 30.0
     fresh: bool = False
-    save: SaveSettings = field(default_factory=SaveSettings)
 
 
 @dataclass(frozen=True)
-class Run:
+class RunPlan:
     """What is run.
 
     Attributes
@@ -82,7 +82,7 @@ class Run:
     """
 
     name: str
-    start: Start
+    start: ProgramStart
     place: Path
 
 
@@ -98,7 +98,7 @@ class Surroundings:
     requeues : whether a batch system starts this again, so that SIGUSR1 ends the program
     """
 
-    outlook: Callable[[RunHistory], Outlook]
+    outlook: Callable[[RunHistory], FailureOutlook]
     say: Callable[[str], None] = lambda line: None
     show: tuple[Writer, ...] = ()
     requeues: bool = False
@@ -115,7 +115,7 @@ class Driver:
     """
 
     def __init__(
-        self, vault: Vault, run: Run, way: Way, rules: RunRules, around: Surroundings
+        self, vault: Vault, run: RunPlan, way: SavingWay, rules: RunRules, around: Surroundings
     ) -> None:
         self.vault, self.run_of, self.way, self.rules, self.around = vault, run, way, rules, around
         self.history = RunHistory()
@@ -128,7 +128,7 @@ class Driver:
         self._before = self._saved = self._still = 0.0
         self._retry_at = 0.0
         self._told: set[str] = set()
-        self._slot = 0
+        self._slot = self._size = 0
 
     @property
     def ran(self) -> float:
@@ -141,8 +141,8 @@ class Driver:
     def run(self) -> int:
         """Run the program to its end, or until this is asked to end; return the exit code.
 
-        Raises BusyError where another one runs it, LostError where too little of its checkpoints is
-        left, StartError and RunError where it cannot be started or brought back.
+        Raises RunBusyError where another one runs it, LostError where too little of its checkpoints
+        is left, StartError and RunError where it cannot be started or brought back.
         """
         place = self.run_of.place
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -150,7 +150,7 @@ class Driver:
         with _locked(place), self._calls.listening():
             lease.take(self.around.say)
             try:
-                with Held(alone=self.way.alone) as held:
+                with HeldProgram(alone=self.way.alone) as held:
                     self._start(held, lease)
                     with followed(self._shown()):
                         self._drive(held, lease)
@@ -170,7 +170,7 @@ class Driver:
 
     # ----------------------------------------------------------------------------------- start
 
-    def _start(self, held: Held, lease: RunLease) -> None:
+    def _start(self, held: HeldProgram, lease: RunLease) -> None:
         self.history = read_history(self.vault, self.run_of.name)
         words = self.run_of.start.words
         if self.rules.fresh or self.history.code is not None:
@@ -191,7 +191,7 @@ class Driver:
         self.history = replace(self.history, words=words, starts=self.history.starts + 1)
         self._write_history()
 
-    def _go_on(self, held: Held, lease: RunLease, made: Manifest, image: Path) -> None:
+    def _go_on(self, held: HeldProgram, lease: RunLease, made: Manifest, image: Path) -> None:
         told = ImageTold.read(image)
         start = self.run_of.start
         if told.words != start.words or told.method != self.way.name:
@@ -217,8 +217,9 @@ class Driver:
         """Return the newest checkpoint that can be recovered, and its image here. Raises LostError
         where there are some, and none can be."""
         first: LostError | None = None
-        for one in reversed(self.vault.manifests(self.rules.save.label)):
-            to = self.run_of.place / f"{BACK}-{secrets.token_hex(4)}"
+        for one in reversed(self.vault.manifests(self.rules.saving.label)):
+            to = self.run_of.place / f"{BACK}-{one.name}"
+            shutil.rmtree(to, ignore_errors=True)  # it was whole; one that was not is gone on with
             try:
                 restore(self.vault, one.name, to)
             except LostError as error:
@@ -231,12 +232,12 @@ class Driver:
         return None
 
     def _forget_all(self) -> None:
-        for one in self.vault.manifests(self.rules.save.label):
+        for one in self.vault.manifests(self.rules.saving.label):
             forget(self.vault, one.name)
 
     # ------------------------------------------------------------------------------------ loop
 
-    def _drive(self, held: Held, lease: RunLease) -> None:
+    def _drive(self, held: HeldProgram, lease: RunLease) -> None:
         """Wait for the end of the program, or for somebody who asks for it, and save meanwhile."""
         calls = self._calls
         while held.code is None and not calls.ending and not lease.lost.is_set():
@@ -264,7 +265,7 @@ class Driver:
             return LOOK
         return min(LOOK, max(0.01, self._choice().interval - (self.ran - self._saved)))
 
-    def _look(self, held: Held) -> None:
+    def _look(self, held: HeldProgram) -> None:
         word = asked(self.run_of.place)
         if word is not None:
             self._waiting.append(word)
@@ -277,7 +278,7 @@ class Driver:
             elif self.ran - self._saved >= choice.interval:
                 self._once(choice.why)
 
-    def _choice(self) -> Choice:
+    def _choice(self) -> SaveChoice:
         work = self.ran - self._saved
         if self.rules.every is not None:
             return by_interval(self.rules.every, work)
@@ -285,7 +286,7 @@ class Driver:
 
     # ----------------------------------------------------------------------------------- saves
 
-    def _save_now(self, held: Held, why: str) -> bool:
+    def _save_now(self, held: HeldProgram, why: str) -> bool:
         """Make an image and begin to upload it; returns whether that was done."""
         if self._upload is not None:
             self._upload.join()
@@ -295,14 +296,15 @@ class Driver:
             return False
         self._say(f"saved: {why}; it stood still for {image.pause:.2f} s")
         self._upload = Upload(
-            self.vault, image, self.rules.save, self.rules.keep, self._calls.wake
+            self.vault, image, self.rules.saving, self.rules.keep, self._calls.wake
         )  # fmt: skip
         self._upload.start()
         return True
 
-    def _image(self, held: Held, *, last: bool) -> Image | None:
-        """Save the program on this host; None where that fails, which is told."""
-        if held.code is not None or not self._room():
+    def _image(self, held: HeldProgram, *, last: bool) -> Image | None:
+        """Save the program on this host; None where that fails, which is told. The last image may
+        be as large as it is: there is no other."""
+        if held.code is not None or not (last or self._room()):
             return None
         self._slot = 1 - self._slot
         place = self.run_of.place / f"image-{self._slot}"
@@ -314,9 +316,13 @@ class Driver:
             told = ImageTold(self.run_of.name, start.words, str(start.cwd), self.way.name,
                              kept.paths, ran, kept.facts)  # fmt: skip
             told.write(folder)
-            image = Image(folder, ran, kept.pause, size_of(folder))
+            image = Image(folder, ran, kept.pause)
+            self._size = size_of(folder)
+            if self._size > self.rules.local and not last:
+                raise RunError(f"its image takes {self._size:,} bytes here, and may take "
+                               f"{self.rules.local:,}")  # fmt: skip
         except (ForestallError, OSError) as error:
-            self._retry_at = time.monotonic() + 10
+            self._retry_at = time.monotonic() + AGAIN
             if held.code is None:
                 self._say(f"not saved: {error}")
             shutil.rmtree(place, ignore_errors=True)
@@ -328,15 +334,14 @@ class Driver:
     def _room(self) -> bool:
         """Return whether an image as large as the last one has room here."""
         place = self.run_of.place
-        there = size_of(place)
-        last = max((size_of(one) for one in place.glob("image-*")), default=0)
-        free = shutil.disk_usage(place).free
-        if there + last > self.rules.local or last > free:
-            self._retry_at = time.monotonic() + 10
-            self._once(f"not saved: images have {there + last:,} bytes here, and may have "
-                       f"{min(self.rules.local, there + free):,}")  # fmt: skip
-            return False
-        return True
+        there, free = size_of(place), shutil.disk_usage(place).free
+        if there + self._size <= self.rules.local and self._size <= free:
+            return True
+        self._retry_at = time.monotonic() + AGAIN
+        most = min(self.rules.local, there + free)
+        self._once(f"not saved: images would take {there + self._size:,} bytes here, and may take "
+                   f"{most:,}")  # fmt: skip
+        return False
 
     def _settle(self) -> None:
         """Take in an upload that came to its end."""
@@ -348,10 +353,11 @@ class Driver:
         shutil.rmtree(upload.image.folder.parent, ignore_errors=True)
         self.cost = self.cost.after(upload.image.pause, upload.overhead)
         if upload.made is None:
-            self._retry_at = time.monotonic() + 10
+            self._retry_at = time.monotonic() + AGAIN
             self._say(f"not in the vault: {upload.why}")
         else:
             self._saved = upload.image.ran
+            self._say(f"checkpoint {upload.made.name} is in the vault")
             figures, old = upload.made.figures, self.history
             self.history = replace(
                 old, saves=old.saves + 1, read=old.read + upload.made.size,
@@ -370,7 +376,7 @@ class Driver:
 
     # ------------------------------------------------------------------------------------- end
 
-    def _end(self, held: Held) -> None:
+    def _end(self, held: HeldProgram) -> None:
         """Save a program for the last time that is asked to end, and end it."""
         if held.code is not None:
             self._over_by_itself(held.code)
@@ -386,7 +392,7 @@ class Driver:
             "saved: the same command goes on with it" if saved else "not saved"))  # fmt: skip
         self.requeue = saved and got is signal.SIGUSR1
 
-    def _ended_meanwhile(self, held: Held) -> bool:
+    def _ended_meanwhile(self, held: HeldProgram) -> bool:
         """Take in that the program came to its end instead of being saved, where it did."""
         code = held.code
         if code is not None:
@@ -398,7 +404,7 @@ class Driver:
         if self._upload is not None:
             self._upload.join()
             self._settle()
-        upload = Upload(self.vault, image, self.rules.save, self.rules.keep, self._calls.wake)
+        upload = Upload(self.vault, image, self.rules.saving, self.rules.keep, self._calls.wake)
         upload.start()
         while upload.is_alive():
             select.select([self._calls], [], [], LOOK)
@@ -409,7 +415,7 @@ class Driver:
         self._settle()
         return upload.made is not None
 
-    def _finish(self, held: Held) -> None:
+    def _finish(self, held: HeldProgram) -> None:
         """End the program: politely where it was not saved as it is."""
         self._before, self._began, self._still = self.ran, None, 0.0
         if held.code is None and not self.way.alone:
@@ -427,7 +433,7 @@ class Driver:
             self._upload.cancel() if code == 0 else None
             self._upload.join()
             self._settle()
-        if code == 0:
+        if code == 0 and not self._calls.ending:  # else the same signal may have ended it
             self.history = replace(self.history, code=0)
         elif code > 128:
             self.history = replace(self.history, evictions=self.history.evictions + 1)

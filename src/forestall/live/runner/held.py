@@ -32,7 +32,7 @@ class StartError(RunError):
     exit_code = 2
 
 
-class Held:
+class HeldProgram:
     """A program and its holder.
 
     Attributes

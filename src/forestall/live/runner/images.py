@@ -14,6 +14,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -169,25 +170,30 @@ def put_back(told: ImageTold, image: Path, to: Sequence[Path] | None = None) -> 
         raise ImageError(f"the checkpoint has {len(told.paths)} files and folders, and "
                          f"{len(targets)} are named")  # fmt: skip
     for number, target in enumerate(targets):
-        source = image / FILES / str(number)
-        if not told.paths[number]:
-            continue
-        beside = target.parent / f".{target.name}-{secrets.token_hex(4)}"
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir() and not source.is_symlink():
-                shutil.copytree(source, beside, symlinks=True, copy_function=_copy)
-                if target.exists():
-                    old = target.parent / f".{target.name}-{secrets.token_hex(4)}"
-                    target.rename(old)
-                    beside.rename(target)
-                    shutil.rmtree(old)
-                else:
-                    beside.rename(target)
-            else:
-                _copy(source, beside)
-                os.replace(beside, target)
-        except OSError as error:
-            shutil.rmtree(beside, ignore_errors=True)
-            beside.unlink(missing_ok=True)
-            raise RunError(f"{target} cannot be put back: {error.strerror or error}") from None
+        if told.paths[number]:
+            beside = target.parent / f".{target.name}-{secrets.token_hex(4)}"
+            try:
+                _put(image / FILES / str(number), target, beside)
+            except OSError as error:
+                shutil.rmtree(beside, ignore_errors=True)
+                with suppress(OSError):
+                    beside.unlink()
+                said = error.strerror or error
+                raise RunError(f"{target} cannot be put back: {said}") from None
+
+
+def _put(source: Path, target: Path, beside: Path) -> None:
+    """Copy a file or folder beside its place, then take that. Raises OSError."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not source.is_dir():
+        _copy(source, beside)
+        os.replace(beside, target)
+        return
+    shutil.copytree(source, beside, symlinks=True, copy_function=_copy)
+    if target.exists():
+        old = target.parent / f"{beside.name}-old"
+        target.rename(old)
+        beside.rename(target)
+        shutil.rmtree(old)
+    else:
+        beside.rename(target)

@@ -7,16 +7,24 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from forestall.model.errors import ForestallError
 from forestall.vault.collecting import Retention, collect, forget, outdated
 from forestall.vault.manifests import Manifest
 from forestall.vault.repository import Vault
-from forestall.vault.saving import SaveSettings, SaveTold, save
+from forestall.vault.saving import SaveTold
 
 
 class CancelledError(Exception):
     """A save that nobody waits for any more."""
+
+
+class ImageSaving(NamedTuple):
+    """How images are saved: the label of the checkpoints, and what makes one of a folder."""
+
+    label: str
+    save: Callable[[Vault, Path, Callable[[SaveTold], None]], Manifest]
 
 
 @dataclass(frozen=True)
@@ -28,13 +36,11 @@ class Image:
     folder : of the image
     ran : s that the program had run in all
     pause : s that it stood still for it
-    size : bytes
     """
 
     folder: Path
     ran: float
     pause: float
-    size: int
 
 
 class Upload(threading.Thread):
@@ -49,22 +55,21 @@ class Upload(threading.Thread):
     """
 
     def __init__(
-        self, vault: Vault, image: Image, settings: SaveSettings, keep: int,
-        over: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self, vault: Vault, image: Image, saving: ImageSaving, keep: int, over: Callable[[], None]
+    ) -> None:
         super().__init__(name="upload", daemon=True)
         self.image = image
         self.made: Manifest | None = None
         self.why = self.said = ""
         self.overhead = 0.0
-        self._vault, self._settings, self._keep, self._over = vault, settings, keep, over
+        self._vault, self._saving, self._keep, self._over = vault, saving, keep, over
         self._cancelled = threading.Event()
 
     def run(self) -> None:
         """Save it; the end is told by `over`."""
         before = os.times()
         try:
-            self.made = save(self._vault, [self.image.folder], self._settings, tell=self._tell)
+            self.made = self._saving.save(self._vault, self.image.folder, self._tell)
         except CancelledError:
             self.why = "it was not waited for"
         except (ForestallError, OSError) as error:
@@ -86,7 +91,7 @@ class Upload(threading.Thread):
 
     def _let_go(self) -> None:
         try:
-            vault, label = self._vault, self._settings.label
+            vault, label = self._vault, self._saving.label
             gone = outdated(vault.manifests(label), Retention(self._keep), vault.clock() + 1)
             for one in gone:
                 forget(vault, one.name)

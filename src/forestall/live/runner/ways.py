@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
-from forestall.live.runner.held import Held, RunError
+from forestall.live.runner.held import HeldProgram, RunError
 from forestall.live.runner.images import ImageTold, keep_files, put_back, signature
 
 STABLE: Final = 0.3
@@ -24,7 +24,7 @@ RESTORED: Final = "FORESTALL_CHECKPOINT"
 SHELL: Final = "/bin/sh"
 
 
-class Kept(NamedTuple):
+class SavedState(NamedTuple):
     """What became part of an image: where its files belong, facts of the way, and s that the
     program stood still."""
 
@@ -34,7 +34,7 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Start:
+class ProgramStart:
     """What is run: words, where, variables beside ours, and files for what it prints (none: it
     prints where we do)."""
 
@@ -44,7 +44,7 @@ class Start:
     output: tuple[Path, ...] = ()
 
 
-class Way(ABC):
+class SavingWay(ABC):
     """A way to save a program and to bring it back.
 
     `name` : in images; `alone` : whether the program needs process numbers of its own, and prints
@@ -54,22 +54,24 @@ class Way(ABC):
     name: ClassVar[str]
     alone: ClassVar[bool] = False
 
-    def begin(self, held: Held, start: Start) -> None:
+    def begin(self, held: HeldProgram, start: ProgramStart) -> None:
         """Start the program from its beginning. Raises StartError."""
         held.start(start.words, start.cwd, start.environment, start.output)
 
     @abstractmethod
-    def save(self, held: Held, image: Path, *, last: bool) -> Kept:
+    def save(self, held: HeldProgram, image: Path, *, last: bool) -> SavedState:
         """Save the program into an image; after the `last` one it is ended. Raises RunError where
         it could not be saved; it then goes on."""
 
     @abstractmethod
-    def go_on(self, held: Held, start: Start, image: Path, told: ImageTold, name: str) -> None:
+    def go_on(
+        self, held: HeldProgram, start: ProgramStart, image: Path, told: ImageTold, name: str
+    ) -> None:
         """Bring the program back from an image, that of the checkpoint `name`. Raises RunError."""
 
 
 @dataclass(frozen=True)
-class SelfSaving(Way):
+class SelfSaving(SavingWay):
     """A program that saves itself into files, where it is told to: by a signal, and it is done when
     one of the files has changed and all are whole; or by a command, and it is done when that ends.
 
@@ -87,14 +89,14 @@ class SelfSaving(Way):
     timeout: float = 600.0
     name: ClassVar[str] = "files"
 
-    def save(self, held: Held, image: Path, *, last: bool) -> Kept:
+    def save(self, held: HeldProgram, image: Path, *, last: bool) -> SavedState:
         """Tell it to save itself, wait until it did, and copy its files."""
         begun = time.monotonic()
         save = self._by_signal if self.number else self._by_command
         ended = save(held, image, begun + self.timeout)
-        return Kept(keep_files(self.files, image), {}, ended - begun)
+        return SavedState(keep_files(self.files, image), {}, ended - begun)
 
-    def _by_signal(self, held: Held, image: Path, late: float) -> float:
+    def _by_signal(self, held: HeldProgram, image: Path, late: float) -> float:
         self._caught(held, min(late, time.monotonic() + READY))
         before = signature(self.files)
         held.send(self.number)
@@ -111,7 +113,7 @@ class SelfSaving(Way):
                 now, since = seen, time.monotonic()
         return since
 
-    def _caught(self, held: Held, late: float) -> None:
+    def _caught(self, held: HeldProgram, late: float) -> None:
         """Wait until the program would survive the signal, as one does not that has only begun."""
         while held.code is None and not catches(held.pid, self.number):
             if time.monotonic() > late:
@@ -119,7 +121,7 @@ class SelfSaving(Way):
                 raise RunError(f"the program does not catch {name}, which would end it")
             held.wait(LOOK)
 
-    def _by_command(self, held: Held, image: Path, late: float) -> float:
+    def _by_command(self, held: HeldProgram, image: Path, late: float) -> float:
         variables = {"FORESTALL_RUN_PID": str(held.pid)}
         log = image.parent / "save-command.log"
         log.unlink(missing_ok=True)
@@ -131,7 +133,9 @@ class SelfSaving(Way):
             raise RunError(f"the save command takes longer than {self.timeout:g} s")
         return time.monotonic()
 
-    def go_on(self, held: Held, start: Start, image: Path, told: ImageTold, name: str) -> None:
+    def go_on(
+        self, held: HeldProgram, start: ProgramStart, image: Path, told: ImageTold, name: str
+    ) -> None:
         """Put its files back and start it."""
         put_back(told, image, self.files)
         variables = {**start.environment, RESTORED: name}

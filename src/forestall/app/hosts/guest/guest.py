@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.app.hosts.agent.agent import AgentOptions
+from forestall.app.hosts.guest.outlive import outliving
 from forestall.live.guest.eyes import Eyes, HostEyes
 from forestall.live.guest.files import (
     KEEPER_LOCK,
@@ -63,6 +64,7 @@ def run_guest(
     folder: Path,
     name: str | None = None,
     fresh: bool = False,
+    outlive: str = "",
     say: Callable[[str], None] = lambda _: None,
     eyes: Eyes | None = None,
     show: tuple[Writer, Writer] | None = None,
@@ -78,6 +80,7 @@ def run_guest(
     folder : where agent and guests keep their files
     name : of the guest; one that has not finished goes on. By default a new one after the command
     fresh : whether a guest of this name that has not finished is begun again
+    outlive : options of `forestall run`, by which it is run; "": it is not
     say : is given a line at each change
     eyes : what looks at the host; by default, what there is
     show : are given what the guest prints, on standard output and standard error, as it comes; in
@@ -88,6 +91,10 @@ def run_guest(
     if command and shutil.which(command[0]) is None:
         raise ParameterError("CMD", command[0], "a program that can be run")
     files = _named(folder, command, name)
+    if outlive and fresh:
+        raise ParameterError("fresh", fresh, "not with {outlive}; another {name} begins again")
+    if outlive and command:
+        command, settings = outliving(command, outlive, files.name, folder, settings)
     with files.managed():
         record = _record(files, command, fresh=fresh)
         return _manage(files, record, settings, eyes, say, show)

@@ -1,0 +1,92 @@
+"""A guest that is evicted goes on on another host: real processes, a vault, one host after the
+other."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from forestall.app.hosts.guest.guest import run_guest
+from forestall.app.hosts.guest.outlive import outliving
+from forestall.live.guest.files import GuestFiles, GuestState
+from forestall.live.guest.settings import GuestSettings
+from forestall.model.errors import ParameterError
+from live.guest.managed import HostFile, wait_for
+
+COUNT = """\
+import os, signal, sys, time
+state, asked = sys.argv[1], []
+signal.signal(signal.SIGUSR1, lambda *_: asked.append(1))
+begun = done = int(open(state).read()) if os.path.exists(state) else 0
+print("ready", flush=True)
+while not (begun and done >= begun + 10):
+    done += 1
+    time.sleep(0.01)
+    if asked:
+        asked.clear()
+        with open(state + ".new", "w") as file:
+            file.write(str(done))
+        os.replace(state + ".new", state)
+print("counted on", flush=True)
+"""
+EVICTED = GuestSettings(every=0.05, calm=0.0, hold=0.2, wait=False, checkpoint_timeout=120)
+
+
+def test_an_evicted_guest_goes_on_on_another_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    state, program = tmp_path / "state", tmp_path / "count.py"
+    program.write_text(COUNT)
+    words = [sys.executable, str(program), str(state)]
+    stores = " ".join(f"--store {tmp_path / name}" for name in "ab")
+    options = f"{stores} --data 1 --parity 1 --signal USR1 --files {state} --checkpoint-every none"
+    hosts = []
+    for name in ("one", "two"):
+        hosts.append(HostFile(tmp_path / f"{name}.host"))
+        hosts[-1].set(0.1)
+    codes: list[int] = []
+    manager = threading.Thread(
+        target=lambda: codes.append(
+            run_guest(
+                words,
+                EVICTED,
+                folder=tmp_path / "one",
+                name="count",
+                outlive=options,
+                eyes=hosts[0],
+            )
+        )
+    )
+    manager.start()
+    output = GuestFiles(tmp_path / "one", "count").place / "stdout"
+    wait_for(lambda: output.exists() and "ready" in output.read_text(), seconds=60)
+    hosts[0].set(0.9)
+    manager.join(200)
+    assert codes == [75]
+    record = GuestFiles(tmp_path / "one", "count").read()
+    assert record is not None
+    assert (record.state, record.checkpoint > 0) == (GuestState.ENDED, True), record.why
+    state.unlink()
+    code = run_guest(words, EVICTED, folder=tmp_path / "two", name="count", outlive=options,
+                     eyes=hosts[1])  # fmt: skip
+    place = GuestFiles(tmp_path / "two", "count").place
+    assert code == 0, (place / "stderr").read_text()
+    assert "went on from checkpoint" in (place / "stderr").read_text()
+    assert (place / "stdout").read_text().endswith("counted on\n")
+
+
+def test_what_is_run_and_what_is_wrong(tmp_path: Path) -> None:
+    quick = GuestSettings()
+    made = outliving(["x", "y"], "--store /a --folder /b", "n", tmp_path, quick)
+    assert made.words[-6:] == ["/a", "--folder", "/b", "--", "x", "y"]
+    assert made.settings.checkpoint.endswith("--save-now --folder /b")
+    with pytest.raises(ParameterError, match="outlive: '\"' is not allowed"):
+        outliving(["x"], '"', "n", tmp_path, quick)
+    with pytest.raises(ParameterError, match="checkpoint: 'x' is not allowed"):
+        outliving(["x"], "--store a", "n", tmp_path, GuestSettings(checkpoint="x"))
+    with pytest.raises(ParameterError, match="fresh: True"):
+        run_guest(["true"], quick, folder=tmp_path, outlive="--store a", fresh=True)

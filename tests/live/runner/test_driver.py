@@ -1,0 +1,179 @@
+"""The driver with a real program and storage hosts that fail: what it says, and what is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forestall.decide.vault.moments import learned
+from forestall.live.guest.processes import descendants
+from forestall.live.runner import driver as module
+from forestall.live.runner.calls import ask
+from forestall.live.runner.driver import UNFINISHED, Driver, RunPlan, RunRules, Surroundings
+from forestall.live.runner.held import HeldProgram, RunError
+from forestall.live.runner.upload import ImageSaving
+from forestall.live.runner.ways import ProgramStart, SelfSaving
+from forestall.model.errors import InputError
+from forestall.vault import keys
+from forestall.vault.repository import Vault, VaultRules
+from forestall.vault.saving import SaveSettings, save
+from vault.hosts_that_fail import hosts
+
+PROGRAM = 'trap "date +%N > new; mv new state" USR1; while :; do sleep 0.02; done'
+Saw = Callable[[str], None]
+
+
+class Runs:
+    """Runs of one program, one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.hosts = folder, hosts(3)
+        self.vault = Vault.open(self.hosts, begin=VaultRules())
+        self.said: list[str] = []
+        settings = SaveSettings(label="run:job")
+        saving = ImageSaving("run:job", lambda vault, path, tell: save(
+            vault, [path], settings, tell=tell))  # fmt: skip
+        self.rules = RunRules(saving, every=0.1, life=0.9, patience=0.5)
+        self.words = ("sh", "-c", PROGRAM)
+
+    def run(self, saw: Saw = lambda line: None, **rules: object) -> int:
+        def say(line: str) -> None:
+            self.said.append(line)
+            saw(line)
+
+        start = ProgramStart(self.words, self.folder, {})
+        way = SelfSaving((self.folder / "state",), signal.SIGUSR1, timeout=20)
+        plan = RunPlan("job", start, self.folder / "runs" / "job")
+        around = Surroundings(lambda history: learned(history.evictions, history.ran), say)
+        made = Driver(self.vault, plan, way, replace(self.rules, **rules), around)  # type: ignore[arg-type]
+        return made.run()
+
+    def stop_after(self, count: int, text: str = "is in the vault") -> Saw:
+        """End the run when it has said this so often."""
+
+        def saw(line: str) -> None:
+            nonlocal count
+            count -= text in line
+            if not count:
+                count -= 1
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        return saw
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    monkeypatch.setattr(module, "AGAIN", 0.05)
+    monkeypatch.chdir(tmp_path)
+    return Runs(tmp_path)
+
+
+def test_storage_hosts_that_are_away_are_waited_for(runs: Runs) -> None:
+    stop = runs.stop_after(1)
+
+    def saw(line: str) -> None:
+        if "saved:" in line and len(runs.vault.names()) == 0 and "not in" not in str(runs.said):
+            for one in runs.hosts:
+                one.away = True
+        if "not in the vault" in line:
+            for one in runs.hosts:
+                one.away = False
+        stop(line)
+
+    assert runs.run(saw, life=30.0) == UNFINISHED
+    assert any("Connection refused" in line for line in runs.said)
+    assert len(runs.vault.names()) >= 1
+    assert not list((runs.folder / "runs" / "job").glob("image-*"))
+
+
+def test_where_the_newest_is_lost_the_one_before_it_is_taken(runs: Runs) -> None:
+    assert runs.run(runs.stop_after(2)) == UNFINISHED
+    newest = runs.vault.names()[-1]
+    for host in runs.hosts:
+        for key in [one for one in host.objects if one.startswith(f"{keys.PACKS}{newest}")]:
+            del host.objects[key]
+    runs.said.clear()
+    assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
+    assert f"checkpoint {newest} cannot be recovered" in runs.said[0]
+    assert "went on from checkpoint" in runs.said[1]
+
+
+def test_who_was_taken_over_ends_its_program(runs: Runs) -> None:
+    def saw(line: str) -> None:
+        if "is in the vault" in line:
+            for host in runs.hosts:
+                for key in [one for one in host.objects if "/lease-" in one]:
+                    del host.objects[key]
+
+    with pytest.raises(RunError, match="job was taken over by another host"):
+        runs.run(saw)
+    assert not [one for one in descendants(os.getpid()) if one.alive]
+
+
+def test_room_that_is_too_small_is_taken_only_at_the_end(runs: Runs) -> None:
+    assert runs.run(runs.stop_after(1, "may take"), local=0) == UNFINISHED
+    assert any("not saved: its image takes" in line for line in runs.said)
+    assert len(runs.vault.names()) == 1
+
+
+def test_another_program_of_that_name(runs: Runs) -> None:
+    assert runs.run(runs.stop_after(1)) == UNFINISHED
+    runs.words = ("sh", "-c", "exit 3")
+    with pytest.raises(InputError, match="job is another program: 'sh -c trap"):
+        runs.run()
+    assert runs.run(fresh=True) == 3
+    runs.words = ("sh", "-c", "exit 0")
+    assert runs.run(fresh=True) == 0
+    assert runs.vault.names() == []
+
+
+def test_a_program_that_never_saves_itself(runs: Runs) -> None:
+    runs.words = ("sh", "-c", "sleep 1")  # the signal would end it
+    assert runs.run() == 0
+    assert runs.vault.names() == []
+
+
+def test_only_the_newest_checkpoints_stay(runs: Runs) -> None:
+    assert runs.run(runs.stop_after(4), keep=2) == UNFINISHED
+    assert len(runs.vault.names()) == 2
+
+
+def test_asking_where_nobody_answers(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="nobody runs it here"):
+        ask(tmp_path, 5.0, lambda: False)
+    with pytest.raises(RunError, match="was not saved in"):
+        ask(tmp_path, 0.1, lambda: True)
+
+
+def test_nothing_is_left_of_a_held_program(tmp_path: Path) -> None:
+    """What the program started, sessions of their own too, ends with the holder."""
+    tree = "setsid sh -c 'sleep 100 & sleep 100' & sleep 100"
+    with HeldProgram() as held:
+        held.start(["sh", "-c", tree], tmp_path, {})
+        late = time.monotonic() + 20
+        while len(found := descendants(os.getpid())) < 5:
+            assert time.monotonic() < late
+            time.sleep(0.01)
+    while any(os.path.exists(f"/proc/{one.pid}") for one in found):
+        assert time.monotonic() < late
+        time.sleep(0.01)
+
+
+def test_a_holder_that_is_killed_is_noticed(tmp_path: Path) -> None:
+    with HeldProgram() as held:
+        held.start([sys.executable, "-c", "import time; time.sleep(100)"], tmp_path, {})
+        program = held.pid
+        os.kill(held._process.pid, signal.SIGKILL)
+        held.wait(20)
+        assert (held.gone, held.code) == (True, 137)
+        late = time.monotonic() + 20
+        while os.path.exists(f"/proc/{program}"):
+            assert time.monotonic() < late
+            time.sleep(0.01)
