@@ -41,7 +41,7 @@ LARGEST: Final = 2**31
 _PART: Final = 2**20
 
 
-class Answer(NamedTuple):
+class DaemonAnswer(NamedTuple):
     """What a daemon answered."""
 
     code: int
@@ -156,7 +156,7 @@ class ServedHost(StorageHost):
             raise self._stranger()
         return told
 
-    def _ask(self, method: str, path: str, **more: Any) -> Answer:
+    def _ask(self, method: str, path: str, **more: Any) -> DaemonAnswer:
         """Return an answer that is a good one; while the daemon is loaded, and once where the
         connection breaks, it is asked again. All that is asked may be asked twice."""
         waited, broken = 0.0, False
@@ -178,16 +178,16 @@ class ServedHost(StorageHost):
             self._sleep(wait)
             waited += wait
 
-    def _once(self, method: str, path: str, **more: Any) -> Answer:
+    def _once(self, method: str, path: str, **more: Any) -> DaemonAnswer:
         with self._client.stream(method, path, **more) as reply:
             body = bytearray()
             for part in reply.iter_raw(_PART):
                 body += part
                 if len(body) > LARGEST:
                     raise HostError(self.name, f"answers with more than {LARGEST} bytes")
-            return Answer(reply.status_code, reply.headers, bytes(body))
+            return DaemonAnswer(reply.status_code, reply.headers, bytes(body))
 
-    def _good(self, answer: Answer) -> Answer:
+    def _good(self, answer: DaemonAnswer) -> DaemonAnswer:
         if 200 <= answer.code < 300:
             return answer
         told = _detail(answer)
@@ -234,13 +234,13 @@ def _context() -> ssl.SSLContext:
     return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or None)
 
 
-def _after(answer: Answer) -> float:
+def _after(answer: DaemonAnswer) -> float:
     """Return how many s a loaded daemon asks to wait."""
     text = answer.headers.get("retry-after", "")
     return min(max(float(text), 0.1), LONGEST) if text.isdecimal() and len(text) < 9 else 1.0
 
 
-def _detail(answer: Answer) -> str | None:
+def _detail(answer: DaemonAnswer) -> str | None:
     """Return what an answer says is wrong; None where it is no daemon's."""
     try:
         told = json.loads(answer.body)["detail"]
