@@ -16,9 +16,10 @@ from forestall.decide.vault.moments import learned
 from forestall.live.guest.processes import descendants
 from forestall.live.runner import driver as module
 from forestall.live.runner.calls import ask
-from forestall.live.runner.driver import UNFINISHED, Driver, RunPlan, RunRules, Surroundings
+from forestall.live.runner.driver import UNFINISHED, Driver
 from forestall.live.runner.held import HeldProgram, RunError
-from forestall.live.runner.upload import ImageSaving
+from forestall.live.runner.plan import RunPlan, RunRules, Surroundings
+from forestall.live.runner.upload import ImageSaving, Keeping
 from forestall.live.runner.ways import ProgramStart, SelfSaving
 from forestall.model.errors import InputError
 from forestall.vault import keys
@@ -143,6 +144,25 @@ def test_a_program_that_never_saves_itself(runs: Runs) -> None:
 def test_only_the_newest_checkpoints_stay(runs: Runs) -> None:
     assert runs.run(runs.stop_after(4), keep=2) == UNFINISHED
     assert len(runs.vault.names()) == 2
+
+
+def test_the_newest_is_known_where_clocks_differ(runs: Runs) -> None:
+    """A machine whose clock is a day behind goes on, and is gone on from."""
+    assert runs.run(runs.stop_after(1)) == UNFINISHED
+    ahead = set(runs.vault.names())
+    runs.vault.clock = lambda: time.time() - 86_400
+    assert runs.run(runs.stop_after(1), keep=9) == UNFINISHED
+    newest = sorted(set(runs.vault.names()) - ahead)[-1]
+    runs.vault.clock = time.time
+    runs.said.clear()
+    assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
+    assert f"went on from checkpoint {newest}" in runs.said[0]
+
+
+def test_which_go() -> None:
+    keeping = Keeping(2, ("b", "a"))
+    assert keeping.outdated(["x", "a", "0", "b", "y"], "0") == ["x", "y", "b"]
+    assert keeping.outdated(["a", "0"], "0") == []
 
 
 def test_asking_where_nobody_answers(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """What others ask of a driver: signals, and a file by which a process of this host asks for a
-save."""
+save; and the lock by which they know that there is one."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
@@ -15,8 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from forestall.live.runner.held import RunError
+from forestall.model.errors import InputError
 
-ASK, ANSWER = "ask", "answer"
+ASK, ANSWER, LOCK = "ask", "answer", "lock"
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -107,3 +109,28 @@ def ask(place: Path, timeout: float, lives: Callable[[], bool]) -> None:
         (place / ASK).unlink()
     gone = "nobody runs it here any more" if not lives() else f"it was not saved in {timeout:g} s"
     raise RunError(gone)
+
+
+@contextmanager
+def locked(place: Path) -> Iterator[None]:
+    """Hold a folder's lock. Raises InputError where another process has it."""
+    handle = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{place.name} runs already on this host") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_driven(place: Path) -> bool:
+    """Return whether a driver is at work on a folder."""
+    try:
+        with locked(place):
+            return False
+    except InputError:
+        return True
+    except OSError:
+        return False

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import select
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from forestall.decide.vault.moments import Cost, FailureOutlook, SaveChoice, by_interval, by_risk
+from forestall.decide.vault.moments import Cost, SaveChoice, by_interval, by_risk
 from forestall.live.guest.follow import Writer, followed
-from forestall.live.runner.calls import Calls, answer, asked
+from forestall.live.runner.calls import Calls, answer, asked, locked
 from forestall.live.runner.held import HeldProgram, RunError
 from forestall.live.runner.images import (
     FOLDER,
@@ -24,8 +21,9 @@ from forestall.live.runner.images import (
     fresh_image,
     size_of,
 )
-from forestall.live.runner.upload import Image, ImageSaving, Upload
-from forestall.live.runner.ways import ProgramStart, SavingWay
+from forestall.live.runner.plan import RunPlan, RunRules, Surroundings
+from forestall.live.runner.upload import Image, Keeping, Upload
+from forestall.live.runner.ways import SavingWay
 from forestall.model.errors import ForestallError, InputError
 from forestall.vault.collecting import forget
 from forestall.vault.hosts.host import HostError
@@ -43,65 +41,6 @@ AGAIN: Final = 10.0
 """s until a save is tried again that failed."""
 BACK: Final = "back"
 OUTPUT: Final = ("stdout", "stderr")
-LOCK: Final = "lock"
-
-
-@dataclass(frozen=True)
-class RunRules:
-    """How a program is run.
-
-    Attributes
-    ----------
-    saving : how images are saved
-    every : s of work between saves; None: by cost and risk; inf: only when asked
-    keep : checkpoints that stay
-    local : bytes that images may take on this host
-    patience : s between SIGTERM and SIGKILL
-    life : s without a sign of life after which another host may take the program over
-    fresh : begin it again, whatever was saved
-    """
-
-    saving: ImageSaving
-    every: float | None = None
-    keep: int = 3
-    local: int = 1 << 40
-    patience: float = 5.0
-    life: float = 30.0
-    fresh: bool = False
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """What is run.
-
-    Attributes
-    ----------
-    name : by which it is found again
-    start : the program
-    place : folder of its images, here
-    """
-
-    name: str
-    start: ProgramStart
-    place: Path
-
-
-@dataclass
-class Surroundings:
-    """What a driver asks and tells.
-
-    Attributes
-    ----------
-    outlook : returns how likely a failure is, from the run's history
-    say : takes lines for people
-    show : take what the program prints, where that goes into files
-    requeues : whether a batch system starts this again, so that SIGUSR1 ends the program
-    """
-
-    outlook: Callable[[RunHistory], FailureOutlook]
-    say: Callable[[str], None] = lambda line: None
-    show: tuple[Writer, ...] = ()
-    requeues: bool = False
 
 
 class Driver:
@@ -129,6 +68,7 @@ class Driver:
         self._retry_at = 0.0
         self._told: set[str] = set()
         self._slot = self._size = 0
+        self._made: list[str] = []  # checkpoints of this time, oldest first
 
     @property
     def ran(self) -> float:
@@ -147,19 +87,19 @@ class Driver:
         place = self.run_of.place
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         lease = RunLease(self.vault, self.run_of.name, self.rules.life, lambda: self.ran)
-        with _locked(place), self._calls.listening():
+        with locked(place):
             lease.take(self.around.say)
             try:
-                with HeldProgram(alone=self.way.alone) as held:
-                    self._start(held, lease)
+                found = self._prepare()
+                with self._calls.listening(), HeldProgram(alone=self.way.alone) as held:
+                    self._start(held, lease, found)
                     with followed(self._shown()):
                         self._drive(held, lease)
                         self._end(held)
-                    self._close(lease)
+                    self._close()
             finally:
+                self._abandon()
                 lease.close()
-                for old in place.glob(f"*{BACK}-*"):
-                    shutil.rmtree(old, ignore_errors=True)
         return self.code
 
     def _shown(self) -> list[tuple[Path, Writer]]:
@@ -170,7 +110,8 @@ class Driver:
 
     # ----------------------------------------------------------------------------------- start
 
-    def _start(self, held: HeldProgram, lease: RunLease) -> None:
+    def _prepare(self) -> tuple[Manifest, Path] | None:
+        """Return the checkpoint to go on from, and its image here; None for the beginning."""
         self.history = read_history(self.vault, self.run_of.name)
         words = self.run_of.start.words
         if self.rules.fresh or self.history.code is not None:
@@ -178,7 +119,12 @@ class Driver:
                 self._say("it has finished before; it begins again")
             self._forget_all()
             self.history = RunHistory(words)
-        found = self._found()
+        return self._found()
+
+    def _start(
+        self, held: HeldProgram, lease: RunLease, found: tuple[Manifest, Path] | None
+    ) -> None:
+        words = self.run_of.start.words
         if found is None:
             for path in self._output():
                 path.write_bytes(b"")
@@ -217,7 +163,9 @@ class Driver:
         """Return the newest checkpoint that can be recovered, and its image here. Raises LostError
         where there are some, and none can be."""
         first: LostError | None = None
-        for one in reversed(self.vault.manifests(self.rules.saving.label)):
+        there = self.vault.manifests(self.rules.saving.label)
+        for one in sorted(there, key=lambda one: (one.name == self.history.last, one.name),
+                          reverse=True):  # fmt: skip
             to = self.run_of.place / f"{BACK}-{one.name}"
             shutil.rmtree(to, ignore_errors=True)  # it was whole; one that was not is gone on with
             try:
@@ -296,10 +244,13 @@ class Driver:
             return False
         self._say(f"saved: {why}; it stood still for {image.pause:.2f} s")
         self._upload = Upload(
-            self.vault, image, self.rules.saving, self.rules.keep, self._calls.wake
+            self.vault, image, self.rules.saving, self._keeping(), self._calls.wake
         )  # fmt: skip
         self._upload.start()
         return True
+
+    def _keeping(self) -> Keeping:
+        return Keeping(self.rules.keep, tuple(self._made))
 
     def _image(self, held: HeldProgram, *, last: bool) -> Image | None:
         """Save the program on this host; None where that fails, which is told. The last image may
@@ -357,11 +308,13 @@ class Driver:
             self._say(f"not in the vault: {upload.why}")
         else:
             self._saved = upload.image.ran
+            self._made.append(upload.made.name)
             self._say(f"checkpoint {upload.made.name} is in the vault")
             figures, old = upload.made.figures, self.history
             self.history = replace(
                 old, saves=old.saves + 1, read=old.read + upload.made.size,
                 stored=old.stored + int(figures.get("stored", 0)), ran=self.ran,
+                last=upload.made.name,
             )  # fmt: skip
             self._write_history()
         if upload.said:
@@ -404,7 +357,9 @@ class Driver:
         if self._upload is not None:
             self._upload.join()
             self._settle()
-        upload = Upload(self.vault, image, self.rules.saving, self.rules.keep, self._calls.wake)
+        upload = Upload(
+            self.vault, image, self.rules.saving, self._keeping(), self._calls.wake
+        )  # fmt: skip
         upload.start()
         while upload.is_alive():
             select.select([self._calls], [], [], LOOK)
@@ -439,7 +394,15 @@ class Driver:
             self.history = replace(self.history, evictions=self.history.evictions + 1)
         self._say(f"ended with code {code}")
 
-    def _close(self, lease: RunLease) -> None:
+    def _abandon(self) -> None:
+        """Wait for nothing any more, and leave nothing here that has no use."""
+        if self._upload is not None:
+            self._upload.cancel()
+            self._upload.join()
+        for old in self.run_of.place.glob(f"*{BACK}-*"):
+            shutil.rmtree(old, ignore_errors=True)
+
+    def _close(self) -> None:
         self.history = replace(self.history, ran=self.ran)
         self._write_history()
         if self.history.code == 0:
@@ -461,28 +424,3 @@ class Driver:
         if text not in self._told:
             self._told.add(text)
             self._say(text)
-
-
-@contextmanager
-def _locked(place: Path) -> Iterator[None]:
-    """Hold a folder's lock. Raises InputError where another process has it."""
-    handle = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{place.name} runs already on this host") from None
-        yield
-    finally:
-        os.close(handle)
-
-
-def is_driven(place: Path) -> bool:
-    """Return whether a driver is at work on a folder."""
-    try:
-        with _locked(place):
-            return False
-    except InputError:
-        return True
-    except OSError:
-        return False
