@@ -159,6 +159,33 @@ def test_the_newest_is_known_where_clocks_differ(runs: Runs) -> None:
     assert f"went on from checkpoint {newest}" in runs.said[0]
 
 
+def test_an_image_that_did_not_reach_the_vault_is_gone_on_from_here(runs: Runs) -> None:
+    assert runs.run(runs.stop_after(1)) == UNFINISHED
+
+    def saw(line: str) -> None:
+        if "saved:" in line:
+            for one in runs.hosts:
+                one.away = True
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    assert runs.run(saw, life=30.0) == 128 + signal.SIGTERM
+    for one in runs.hosts:
+        one.away = False
+    there, before = (runs.folder / "runs" / "job"), runs.vault.names()
+    assert len(list(there.glob("image-*"))) == 2
+    runs.said.clear()
+    for host in runs.hosts:  # what the second could not remove
+        for key in [one for one in host.objects if "/lease-" in one]:
+            del host.objects[key]
+    assert runs.run(runs.stop_after(1)) == UNFINISHED
+    assert "went on from an image on this host" in runs.said[0]
+    assert len(runs.vault.names()) > len(before)
+    runs.said.clear()
+    (there / "image-0" / "checkpoint").mkdir(parents=True)
+    assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
+    assert "went on from checkpoint" in runs.said[0]
+
+
 def test_which_go() -> None:
     keeping = Keeping(2, ("b", "a"))
     assert keeping.outdated(["x", "a", "0", "b", "y"], "0") == ["x", "y", "b"]

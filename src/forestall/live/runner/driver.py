@@ -9,14 +9,16 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from forestall.decide.vault.moments import Cost, SaveChoice, by_interval, by_risk
+from forestall.live.guest.files import boot_id
 from forestall.live.guest.follow import Writer, followed
 from forestall.live.runner.calls import Calls, answer, asked, locked
 from forestall.live.runner.held import HeldProgram, RunError
 from forestall.live.runner.images import (
     FOLDER,
+    ImageError,
     ImageTold,
     fresh_image,
     size_of,
@@ -27,7 +29,6 @@ from forestall.live.runner.ways import SavingWay
 from forestall.model.errors import ForestallError, InputError
 from forestall.vault.collecting import forget
 from forestall.vault.hosts.host import HostError
-from forestall.vault.manifests import Manifest
 from forestall.vault.pool import LostError
 from forestall.vault.recovery import restore
 from forestall.vault.repository import Vault
@@ -39,8 +40,17 @@ LOOK: Final = 0.5
 """s between two looks at most."""
 AGAIN: Final = 10.0
 """s until a save is tried again that failed."""
-BACK: Final = "back"
+BACK, IMAGES = "back", "image-*"
 OUTPUT: Final = ("stdout", "stderr")
+
+
+class Found(NamedTuple):
+    """What a program goes on from: the checkpoint's id, or what else it is, and its image here,
+    which came from the vault or was made on this host and is `local`."""
+
+    name: str
+    image: Path
+    local: bool = False
 
 
 class Driver:
@@ -110,8 +120,8 @@ class Driver:
 
     # ----------------------------------------------------------------------------------- start
 
-    def _prepare(self) -> tuple[Manifest, Path] | None:
-        """Return the checkpoint to go on from, and its image here; None for the beginning."""
+    def _prepare(self) -> Found | None:
+        """Return what to go on from; None for the beginning."""
         self.history = read_history(self.vault, self.run_of.name)
         words = self.run_of.start.words
         if self.rules.fresh or self.history.code is not None:
@@ -119,11 +129,30 @@ class Driver:
                 self._say("it has finished before; it begins again")
             self._forget_all()
             self.history = RunHistory(words)
+        else:
+            local = self._local()
+            if local is not None:
+                return local
+        for old in self.run_of.place.glob(IMAGES):
+            shutil.rmtree(old, ignore_errors=True)
         return self._found()
 
-    def _start(
-        self, held: HeldProgram, lease: RunLease, found: tuple[Manifest, Path] | None
-    ) -> None:
+    def _local(self) -> Found | None:
+        """Return the newest image of this host that is whole and did not come into the vault, where
+        nothing newer did."""
+        found: list[tuple[float, Found]] = []
+        for folder in self.run_of.place.glob(IMAGES):
+            try:
+                told = ImageTold.read(folder / FOLDER)
+            except ImageError:
+                continue
+            if (told.name, told.boot, told.after) == (
+                self.run_of.name, boot_id(), self.history.last
+            ):  # fmt: skip
+                found.append((told.ran, Found("an image on this host", folder / FOLDER, True)))
+        return max(found, key=lambda one: one[0])[1] if found else None
+
+    def _start(self, held: HeldProgram, lease: RunLease, found: Found | None) -> None:
         words = self.run_of.start.words
         if found is None:
             for path in self._output():
@@ -131,13 +160,14 @@ class Driver:
             self.way.begin(held, self.run_of.start)
             self._say("started from its beginning")
         else:
-            self._go_on(held, lease, *found)
+            self._go_on(held, lease, found)
         self._began = time.monotonic()
         self._saved = self._before
         self.history = replace(self.history, words=words, starts=self.history.starts + 1)
         self._write_history()
 
-    def _go_on(self, held: HeldProgram, lease: RunLease, made: Manifest, image: Path) -> None:
+    def _go_on(self, held: HeldProgram, lease: RunLease, found: Found) -> None:
+        image = found.image
         told = ImageTold.read(image)
         start = self.run_of.start
         if told.words != start.words or told.method != self.way.name:
@@ -146,7 +176,12 @@ class Driver:
                              f"{told.method}, not {ours!r} by {self.way.name}; give it another "
                              "{name}, or begin again by {fresh}")  # fmt: skip
         begun = time.monotonic()
-        self.way.go_on(held, start, image, told, made.name)
+        try:
+            self.way.go_on(held, start, image, told, found.name)
+        except RunError:
+            if found.local:  # what is in the vault was checked
+                shutil.rmtree(image.parent, ignore_errors=True)
+            raise
         took = time.monotonic() - begun
         lost = max(self.history.ran, lease.left_at or 0.0) - told.ran
         gone = lease.left_at is not None
@@ -155,13 +190,18 @@ class Driver:
             self.history, lost=self.history.lost + max(0.0, lost),
             evictions=self.history.evictions + gone, ran=told.ran,
         )  # fmt: skip
-        self._say(f"went on from checkpoint {made.name} after {told.ran:.1f} s of running; "
+        what = found.name if found.local else f"checkpoint {found.name}"
+        self._say(f"went on from {what} after {told.ran:.1f} s of running; "
                   f"{max(0.0, lost):.1f} s are run again; back in {took:.1f} s")  # fmt: skip
-        shutil.rmtree(image.parent, ignore_errors=True)
+        if found.local:
+            self._slot = int(image.parent.name.removeprefix("image-"))
+            self._begin_upload(Image(image, told.ran, 0.0))
+        else:
+            shutil.rmtree(image.parent, ignore_errors=True)
 
-    def _found(self) -> tuple[Manifest, Path] | None:
-        """Return the newest checkpoint that can be recovered, and its image here. Raises LostError
-        where there are some, and none can be."""
+    def _found(self) -> Found | None:
+        """Return the newest checkpoint that can be recovered. Raises LostError where there are
+        some, and none can be."""
         first: LostError | None = None
         there = self.vault.manifests(self.rules.saving.label)
         for one in sorted(there, key=lambda one: (one.name == self.history.last, one.name),
@@ -174,7 +214,7 @@ class Driver:
                 self._say(f"checkpoint {one.name} cannot be recovered: {error}")
                 first = first or error
                 continue
-            return one, to / FOLDER
+            return Found(one.name, to / FOLDER)
         if first is not None:
             raise first
         return None
@@ -243,14 +283,14 @@ class Driver:
         if image is None:
             return False
         self._say(f"saved: {why}; it stood still for {image.pause:.2f} s")
-        self._upload = Upload(
-            self.vault, image, self.rules.saving, self._keeping(), self._calls.wake
-        )  # fmt: skip
-        self._upload.start()
+        self._begin_upload(image)
         return True
 
-    def _keeping(self) -> Keeping:
-        return Keeping(self.rules.keep, tuple(self._made))
+    def _begin_upload(self, image: Image) -> Upload:
+        keeping = Keeping(self.rules.keep, tuple(self._made))
+        self._upload = Upload(self.vault, image, self.rules.saving, keeping, self._calls.wake)
+        self._upload.start()
+        return self._upload
 
     def _image(self, held: HeldProgram, *, last: bool) -> Image | None:
         """Save the program on this host; None where that fails, which is told. The last image may
@@ -265,7 +305,7 @@ class Driver:
             kept = self.way.save(held, folder, last=last)
             start = self.run_of.start
             told = ImageTold(self.run_of.name, start.words, str(start.cwd), self.way.name,
-                             kept.paths, ran, kept.facts)  # fmt: skip
+                             kept.paths, ran, boot_id(), self.history.last)  # fmt: skip
             told.write(folder)
             image = Image(folder, ran, kept.pause)
             self._size = size_of(folder)
@@ -301,12 +341,13 @@ class Driver:
             return
         upload.join()
         self._upload = None
-        shutil.rmtree(upload.image.folder.parent, ignore_errors=True)
-        self.cost = self.cost.after(upload.image.pause, upload.overhead)
+        if upload.image.pause:
+            self.cost = self.cost.after(upload.image.pause, upload.overhead)
         if upload.made is None:
             self._retry_at = time.monotonic() + AGAIN
             self._say(f"not in the vault: {upload.why}")
         else:
+            shutil.rmtree(upload.image.folder.parent, ignore_errors=True)
             self._saved = upload.image.ran
             self._made.append(upload.made.name)
             self._say(f"checkpoint {upload.made.name} is in the vault")
@@ -357,16 +398,12 @@ class Driver:
         if self._upload is not None:
             self._upload.join()
             self._settle()
-        upload = Upload(
-            self.vault, image, self.rules.saving, self._keeping(), self._calls.wake
-        )  # fmt: skip
-        upload.start()
+        upload = self._begin_upload(image)
         while upload.is_alive():
             select.select([self._calls], [], [], LOOK)
             self._calls.heard()
             if len(self._calls.ending) > 1 and signal.SIGINT in self._calls.ending[1:]:
                 upload.cancel()
-        self._upload = upload
         self._settle()
         return upload.made is not None
 
@@ -406,6 +443,8 @@ class Driver:
         self.history = replace(self.history, ran=self.ran)
         self._write_history()
         if self.history.code == 0:
+            for old in self.run_of.place.glob(IMAGES):
+                shutil.rmtree(old, ignore_errors=True)
             with suppress(ForestallError):
                 self._forget_all()
 

@@ -15,7 +15,7 @@ import shutil
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,7 +43,8 @@ class ImageTold:
     method : how it was saved
     paths : where its files belong, in order; "": there was none
     ran : s that the program had run in all
-    facts : of the method
+    boot : of the machine when it was made: after another one nobody knows what reached its disk
+    after : the newest checkpoint in the vault when it was made
     """
 
     name: str
@@ -52,7 +53,8 @@ class ImageTold:
     method: str
     paths: tuple[str, ...] = ()
     ran: float = 0.0
-    facts: dict[str, Any] = field(default_factory=dict)
+    boot: str = ""
+    after: str = ""
 
     def write(self, image: Path) -> None:
         """Write it into an image. Raises OSError."""
