@@ -178,7 +178,7 @@ _HOME: Final[dict[str, str]] = {
 
 _VAULT: Final = frozenset({
     "Checkpoints", "Layout", "LostError", "RankLostError", "Restored", "Ring", "SharedSaveError",
-    "open", "read_state", "ring", "save_ranks", "torch_reader", "torch_writer",
+    "open", "read_state", "ring", "save_ranks", "similarity", "torch_reader", "torch_writer",
 })  # fmt: skip
 """What the room `forestall.vault` has of the subject `fs.vault`."""
 

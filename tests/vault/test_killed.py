@@ -80,9 +80,10 @@ def test_a_process_that_is_killed_at_any_moment(tmp_path: Path) -> None:
                 to = tmp_path / f"again-{name}"
                 restore(vault, name, to)
                 assert (to / "data").read_bytes() == versions.setdefault(name, content)
+            vault.clock = lambda: time.time() + 7200  # all that has died is dead by then
             collect(vault)
             used = {one for name in names for one in vault.manifest(name).directories}
-        left = {one.name for one in (tmp_path / "host0" / "directories").glob("[!.]*")}
+        left = {one.name for one in (tmp_path / "host0" / "directories").iterdir()}
         assert left <= used, "orphans are left"
         subprocess.run(["rm", "-rf", *tmp_path.glob("again-*")], check=True)
         versions["last"] = content

@@ -3,6 +3,7 @@
 from forestall.app.vault.opened import Checkpoints
 from forestall.app.vault.opened import open_checkpoints as open
 from forestall.app.vault.ranks import read_state, ring, save_ranks
+from forestall.app.vault.similar import similarity
 from forestall.app.vault.tensors import torch_reader, torch_writer
 from forestall.vault.layouts import Layout
 from forestall.vault.pool import LostError
@@ -22,6 +23,7 @@ __all__ = [
     "read_state",
     "ring",
     "save_ranks",
+    "similarity",
     "torch_reader",
     "torch_writer",
 ]

@@ -227,6 +227,8 @@ def runs_of(references: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
 
 def references_of(runs: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
     """Return the chunks of runs one by one, as `runs_of` takes them."""
+    if not len(runs):
+        return np.zeros(0, np.uint64)
     counts = runs[:, 2].astype(np.int64)
     first = (runs[:, 0].astype(np.uint64) << np.uint64(32)) + runs[:, 1]
     before = np.concatenate(([0], np.cumsum(counts)[:-1]))

@@ -19,6 +19,7 @@ Compression = Literal["auto", "none", "zstd", "blosc2-2", "blosc2-4", "blosc2-8"
 """`blosc2-N` first sorts the bytes of numbers of N bytes by their place in them; `auto` takes for
 each pack what makes the least of a sample of it."""
 COMPRESSIONS: Final[tuple[str, ...]] = get_args(Compression)
+Data = bytes | memoryview
 _LEVEL: Final = 1
 _TRIED: Final[tuple[Compression, ...]] = ("zstd", "blosc2-4", "blosc2-8")
 _EVERY: Final = 32
@@ -97,7 +98,7 @@ def opened(
     name_chunk: Callable[[memoryview], bytes],
     unseal: Callable[[bytes], bytes] = bytes,
     wanted: frozenset[int] | None = None,
-) -> Iterator[tuple[int, bytes]]:
+) -> Iterator[tuple[int, Data]]:
     """Yield the chunks of a pack, or those of them that are `wanted`, by their places in it.
 
     Raises DamagedError where one is not what its name says: nothing of it is handed out.
@@ -111,7 +112,7 @@ def opened(
         at += one.stored
         if wanted is not None and place not in wanted:
             continue
-        data = bytes(part) if one.stored == one.length else _grown(grow, part, one.length)
+        data = part if one.stored == one.length else _grown(grow, part, one.length)
         if len(data) != one.length or name_chunk(memoryview(data)) != one.name:
             raise DamagedError(f"chunk {one.name.hex()[:12]} holds something else")
         yield place, data

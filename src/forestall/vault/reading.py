@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import InputError, ParameterError
 from forestall.vault.manifests import Manifest, SavedEntry, references_of, runs_of
+from forestall.vault.packs import Data
 from forestall.vault.pool import LostError
 from forestall.vault.recovery import ahead, needed, offsets_of
 from forestall.vault.repository import Vault
@@ -61,7 +62,7 @@ def read_spans(vault: Vault, manifest: Manifest, spans: Sequence[Span]) -> list[
     return found
 
 
-def _fill(into: bytearray, begin: int, data: bytes, at: int) -> None:
+def _fill(into: bytearray, begin: int, data: Data, at: int) -> None:
     """Copy what of a chunk `at` its place belongs to a part."""
     low, high = max(at, begin), min(at + len(data), begin + len(into))
     into[low - begin : high - begin] = data[low - at : high - at]

@@ -23,12 +23,15 @@ from forestall.vault.chunks import NameOf
 from forestall.vault.fetching import Fetch
 from forestall.vault.keys import save_of
 from forestall.vault.manifests import Directory, Manifest, references_of
+from forestall.vault.packs import Data
 from forestall.vault.pool import LostError
 from forestall.vault.repository import Vault
 from forestall.vault.sources import checked_entries, finish, make_folders
 
 AHEAD: Final = 4
 """Packs that are fetched at once."""
+_AT_ONCE: Final = 1000
+"""Pieces of memory that the system takes at once (IOV_MAX is 1024)."""
 
 
 @dataclass
@@ -183,6 +186,11 @@ def ahead(vault: Vault, wanted: Iterator[Needed]) -> Iterator[tuple[Fetch, Neede
     yield from begun
 
 
+def _is_blank(data: Data) -> bool:
+    """Whether a chunk is zeros; of others the first bytes tell."""
+    return not bytes(data[:64]).strip(b"\0") and not bytes(data).strip(b"\0")
+
+
 class Places:
     """Where each chunk of a checkpoint goes: file and offset; `fresh`: there are only zeros yet."""
 
@@ -217,7 +225,7 @@ class Places:
         with self._lock:
             return os.pread(self._handle(file), int(end - at), int(at))
 
-    def write(self, rows: npt.NDArray[np.int64], chunks: Mapping[int, bytes]) -> int:
+    def write(self, rows: npt.NDArray[np.int64], chunks: Mapping[int, Data]) -> int:
         """Write the chunks of a pack: rows (place in the pack, number among the checkpoint's
         chunks); return their bytes. Any thread may. Raises LostError where they do not fit."""
         rows = rows[np.argsort(rows[:, 1])]
@@ -229,21 +237,27 @@ class Places:
             raise LostError(f"checkpoint {self._name} has files that are longer than it says")
         data = [chunks[place] for place in rows[:, 0].tolist()]
         # Zeros are left out where there are some, so that files stay as sparse as they were.
-        blank = np.array([self._fresh and not one.strip(b"\0") for one in data])
+        blank = np.array([self._fresh and _is_blank(one) for one in data])
         apart = (np.diff(numbers) != 1) | (np.diff(files) != 0) | blank[1:] | blank[:-1]
         for run in np.split(np.arange(len(rows)), np.flatnonzero(apart) + 1):
             if not blank[run[0]]:
-                self._put(int(files[run[0]]), b"".join([data[k] for k in run]), int(at[run[0]]))
+                self._put(int(files[run[0]]), [data[k] for k in run], int(at[run[0]]))
         return int((ends - at).sum())
 
-    def _put(self, file: int, data: bytes, at: int) -> None:
-        left = memoryview(data)
+    def _put(self, file: int, data: list[Data], at: int) -> None:
         with self._lock:
             handle = os.dup(self._handle(file))
         try:
-            while left:
-                count = os.pwrite(handle, left, at)
-                left, at = left[count:], at + count
+            while data:
+                count = os.pwritev(handle, data[:_AT_ONCE], at)
+                at += count
+                whole = 0
+                while whole < len(data) and count >= len(data[whole]):
+                    count -= len(data[whole])
+                    whole += 1
+                data = data[whole:]
+                if count:
+                    data[0] = memoryview(data[0])[count:]
         finally:
             os.close(handle)
 

@@ -144,14 +144,15 @@ class VaultReader(StorageReader):
         """Return what tells where each tensor is. It is unpickled, as with all checkpoints of
         PyTorch: read from vaults that you trust."""
         found: Metadata = pickle.loads(read_file(self._vault, self.manifest, METADATA))
-        if found.storage_meta is None:
-            found.storage_meta = StorageMeta()
+        found.storage_meta = StorageMeta(checkpoint_id=self.manifest.name)
         return found
 
     def set_up_storage_reader(
         self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
     ) -> None:
-        """Learn where each tensor is."""
+        """Learn where each tensor is, and from the rank that coordinates in which checkpoint."""
+        if metadata.storage_meta is not None and metadata.storage_meta.checkpoint_id is not None:
+            self._name = os.fspath(metadata.storage_meta.checkpoint_id)
         self._places = metadata.storage_data
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:

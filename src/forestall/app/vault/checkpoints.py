@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from forestall.app.vault.stores import PlacedTold, PlacingOptions, SavePlacing, this_book
+from forestall.app.vault.stores import PlacedTold, PlacingOptions, SavePlacing
 from forestall.model.errors import ParameterError, of_system
 from forestall.model.settings import Declared, Setting
 from forestall.vault import keys
@@ -143,11 +143,10 @@ def save_placed(
     options = placing or PlacingOptions()
     if layout.kind == "ring":
         options = replace(options, place="turn")  # it says where
-    with this_book(vault.clock()) as book:
-        code, label = settings.code, settings.label
-        where = SavePlacing(vault.pool, book, options, code, label, size_of(paths), vault.clock)
-        made = save(vault, paths, settings, tell=progress, place=where.place or layout.place)
-        return made, where.end(int(made.figures["packed"]))
+    code, label = settings.code, settings.label
+    where = SavePlacing(vault.pool, options, code, label, size_of(paths), vault.clock)
+    made = save(vault, paths, settings, tell=progress, place=where.place or layout.place)
+    return made, where.end(int(made.figures["packed"]))
 
 
 def size_of(paths: Sequence[Path]) -> int:

@@ -58,11 +58,12 @@ class StepsInVault(StepStore):
     def newest(self) -> tuple[str, int, int] | None:
         """Return the newest checkpoint's name, its step and its parts; None where there is none."""
         with self.checkpoints.opened(self.coding) as vault:
-            for one in reversed(vault.manifests(self.coding.label)):
-                found = [_FILE.fullmatch(entry.path) for entry in one.entries]
-                if found and all(found):
-                    return one.name, int((found[0] or [0, 0])[1]), len(found)
-        return None
+            there = [(one, _step_of(one)) for one in vault.manifests(self.coding.label)]
+        steps = [(one.at, step, one) for one, step in there if step is not None]
+        if not steps:
+            return None
+        _, step, made = max(steps, key=lambda each: each[:2])  # several may be of one second
+        return made.name, step, len(made.entries)
 
     def read(self, name: str, part: int) -> Buffer:
         """Return a rank's state."""
@@ -70,6 +71,13 @@ class StepsInVault(StepStore):
             made = vault.manifest(name)
             (path,) = [one.path for one in made.entries if one.path.endswith(f"-{part:06d}")]
             return np.frombuffer(read_file(vault, made, path), np.uint8)
+
+
+def _step_of(made: Manifest) -> int | None:
+    """Return the step that a checkpoint of all ranks has; None where it is none."""
+    found = [_FILE.fullmatch(entry.path) for entry in made.entries]
+    first = found[0] if found else None
+    return int(first[1]) if first is not None and all(found) else None
 
 
 def ring(

@@ -18,9 +18,9 @@ from forestall.decide.vault.placement import Stake, StoreChoice, choose
 from forestall.live.agent.forecast import STEP, past_states
 from forestall.live.agent.place import default_folder
 from forestall.live.agent.status import STATUS, read_status
-from forestall.model.errors import ForestallError, ParameterError
+from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.settings import Declared, Setting
-from forestall.model.units import parse_duration
+from forestall.model.units import parse_duration, parse_size
 from forestall.traces.metrics.day_files import day_files_in
 from forestall.vault.codes import Code
 from forestall.vault.hosts.host import HostLook
@@ -98,60 +98,69 @@ def this_book(now: float) -> Iterator[StoreBook]:
 
 
 class SavePlacing:
-    """Chooses the hosts of one save, and writes down afterwards how it went.
+    """Chooses the hosts of one save, and writes down afterwards how it went. That the book cannot
+    be read or written is told, and stops no save.
 
     Parameters
     ----------
     pool : the vault's hosts
-    book : what is known of them
     code, label : of the save
     size : bytes of what is saved, at most
+    clock : s since 1970
     """
 
     def __init__(
-        self, pool: HostPool, book: StoreBook, options: PlacingOptions, code: Code, label: str,
-        size: int, clock: Callable[[], float] = time.time,
+        self, pool: HostPool, options: PlacingOptions, code: Code, label: str, size: int,
+        clock: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
-        self._pool, self._book, self._options = pool, book, options
-        self._code, self._label, self._size, self._clock = code, label, size, clock
+        self._pool, self._options, self._code = pool, options, code
+        self._label, self._size, self._clock = label, size, clock
         self._auto: AutoPlacing | None = None
-        self._why = self._begin()
+        try:
+            with this_book(clock()) as book:
+                self._why = self._choose(book)
+        except TraceError as error:
+            self._why = str(error)
 
     @property
     def place(self) -> Placing | None:
-        """What a save is given."""
+        """What a save is given; None: all hosts in turn."""
         return self._auto
 
-    def _begin(self) -> str:
-        """Choose; return why not, where that is so."""
+    def _choose(self, book: StoreBook) -> str:
+        """Choose hosts; return why not, where that is so."""
+        pool, code = self._pool, self._code
         if self._options.place == "turn":
             return "as asked"
-        if len(self._pool.hosts) <= self._code.pieces:
+        if len(pool.hosts) <= code.pieces:
             return "there are no more hosts than pieces"
         now = self._clock()
-        measured = any(self._book.path_to(name) is not None for name in self._pool.names)
-        look_around(self._pool, self._book, int(now))
+        measured = any(book.path_to(name) is not None for name in pool.names)
+        look_around(pool, book, int(now))
         if not measured:
             return "nothing is known of these hosts yet"
-        probe(self._pool, self._book, now)
-        stake = stake_of(self._book, self._options, self._code, self._label, self._size, int(now))
-        known = learn(self._book, self._pool.names, int(now), horizon_of(stake))
-        seen = outlook(self._book, known, int(now), unmeasured=_usual(known))
-        if not enough(seen.bandwidth.tolist(), self._code):
+        probe(pool, book, now)
+        stake = stake_of(book, self._options, code, self._label, self._size, int(now))
+        known = learn(book, pool.names, int(now), horizon_of(stake))
+        seen = outlook(book, known, int(now), unmeasured=_usual(known))
+        if not enough(seen.bandwidth.tolist(), code):
             return "too few hosts answer"
-        self._auto = AutoPlacing(self._pool, seen, stake, self._code)
+        self._auto = AutoPlacing(pool, seen, stake, code)
         return ""
 
     def end(self, packed: int) -> PlacedTold:
         """Write down how fast hosts were and how many bytes were new; return how they were
         chosen."""
         now = self._clock()
-        note_transfers(self._pool, self._book, now)
-        self._book.add_save(self._label, int(now), float(packed))
+        try:
+            with this_book(now) as book:
+                note_transfers(self._pool, book, now)
+                book.add_save(self._label, int(now), float(packed))
+        except TraceError as error:
+            self._why = self._why or str(error)
         if self._auto is None:
             return PlacedTold("turn", self._why)
-        chosen = self._auto.choice
-        return _told(chosen, self._pool.names)
+        return _told(self._auto.choice, self._pool.names)
 
 
 def _told(chosen: StoreChoice, names: Sequence[str]) -> PlacedTold:
@@ -165,11 +174,11 @@ def _usual(known: Sequence[StoreKnown]) -> float:
 
 
 def stake_of(
-    book: StoreBook, options: PlacingOptions, code: Code, label: str, size: int, now: int
+    book: StoreBook, options: PlacingOptions, code: Code, label: str | None, size: int, now: int
 ) -> Stake:
     """Return what a checkpoint is for: as asked, else by the last one with its label, the agent of
     this machine, and its own past."""
-    last = book.last_save(label)
+    last = None if label is None else book.last_save(label)
     work = float(WORK)
     if options.work is not None:
         work = float(parse_duration(options.work, "work"))
@@ -234,19 +243,18 @@ def looked_at(
     stores: Sequence[str],
     choosing: ChoosingOptions,
     placing: PlacingOptions,
-    size: int,
     *,
     measure: bool = True,
 ) -> dict[str, Any]:
     """Look at storage hosts; return how each is, what was learned of it, and the choice."""
-    code = Code(choosing.data, choosing.parity)
+    code, size = Code(choosing.data, choosing.parity), parse_size(choosing.size)
     now = time.time()
     with HostPool([host_at(url) for url in _named(stores)]) as pool, this_book(now) as book:
         found = look_around(pool, book, int(now))
         if measure:
             probe(pool, book, now)
         note_own_failures(book, int(now))
-        stake = stake_of(book, placing, code, "", size, int(now))
+        stake = stake_of(book, placing, code, None, size, int(now))
         known = learn(book, pool.names, int(now), horizon_of(stake))
         seen = outlook(book, known, int(now), unmeasured=_usual(known))
         told: dict[str, Any] = {"within": horizon_of(stake), "fails": stake.fails}

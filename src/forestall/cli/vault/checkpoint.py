@@ -12,6 +12,8 @@ from forestall._lazy import lazily
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import ProgressBar, RateLine, say, say_json, show
+from forestall.cli.vault import similarity
+from forestall.cli.vault.told import in_words
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
@@ -19,7 +21,7 @@ from forestall.show.quantities import told_bytes
 from forestall.show.words import counted
 
 with lazily():
-    from forestall.app.vault import checkpoints
+    from forestall.app.vault import checkpoints, stores
     from forestall.vault import collecting, layouts
 
 if TYPE_CHECKING:
@@ -34,8 +36,8 @@ Stores: TypeAlias = Annotated[
     typer.Option(
         "--store",
         metavar="URL",
-        help="A storage host, once for each: a folder, file://, s3://, gs://, az://. The pieces of "
-        "a checkpoint go to them in turn.",
+        help="A storage host, once for each: a folder, file://, forestall://HOST:PORT (forestall "
+        "storage serve), sftp://, s3://, gs://, az://.",
         show_default=False,
     ),
 ]
@@ -68,6 +70,7 @@ def save(
     store: Stores,
     *,
     coding: checkpoints.Coding,
+    placing: stores.PlacingOptions,
     key: KeyFile = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -82,7 +85,7 @@ def save(
         def tell(told: SaveTold) -> None:
             line(told.read, f"new {told_bytes(told.new)}, stored {told_bytes(told.stored)}")
 
-        made = checkpoints.save_paths(store, paths, coding, key=key, progress=tell)
+        made = checkpoints.save_paths(store, paths, coding, placing, key=key, progress=tell)
     if as_json:
         say_json(made)
     elif not quiet:
@@ -95,11 +98,21 @@ def save(
             f"{counted(made['files'], 'file')}, {told_bytes(made['bytes'])}; "
             f"new {told_bytes(made['new'])}, stored {told_bytes(made['stored'])} with parity."
         )
+        say(_placed(made["layout"], made["placement"]))
     for why, count in made["skipped"].items():
         say(f"Left out: {count:,} {why}.", error=True)
     if made["missing"]:
         say(f"{made['missing']} of {made['data'] + made['parity']} pieces found no host: "
             "repair it when all hosts are back.", error=True)  # fmt: skip
+
+
+def _placed(layout: str, told: dict[str, Any]) -> str:
+    """Return how hosts were chosen, in words."""
+    if layout == "ring":
+        return "Pieces are on this machine's own host and its neighbours on the ring."
+    if told["place"] == "turn":
+        return f"Pieces are on all hosts in turn: {told['why']}."
+    return f"Pieces are on {', '.join(told['hosts'])}: {in_words(told)}."
 
 
 @command(
@@ -304,6 +317,9 @@ def _left(one: dict[str, Any]) -> str:
     if one["spare"] is None:
         return "all: it has no pieces"
     return "none" if not one["spare"] else f"any {counted(one['spare'], 'piece')} of a pack"
+
+
+similarity.add_to(app)
 
 
 def _moment(at: int) -> str:

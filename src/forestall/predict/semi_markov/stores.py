@@ -44,6 +44,9 @@ def store_states(
     load : [n], 0 to 1; nan where it is not known, which counts as none
     period : s between moments
     hold, away : s
+
+    A host that is silent at the end is not up, however short that has been: nobody knows what comes
+    after.
     """
     if answered.shape != load.shape or answered.ndim != 1:
         raise ParameterError("load", load.shape, f"as many as answered, {answered.shape}")
@@ -56,7 +59,10 @@ def store_states(
     states = np.where(
         runs.state == _AWAY, np.where(long, 3, 2), np.where(runs.state == _HEAVY, 1, 0)
     )
-    return np.repeat(states.astype(np.int8), runs.length)
+    found = np.repeat(states.astype(np.int8), runs.length)
+    silent = len(here) - 1 - int(np.argmax(here[::-1] > 0)) if (here > 0).any() else -1
+    found[silent + 1 :] = np.maximum(found[silent + 1 :], 2)
+    return found
 
 
 def _carried(known: Bools) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -76,26 +82,29 @@ def store_history(states: States, period: int, origin: int) -> HostHistory:
 
 def reliability(history: HostHistory, now: int, horizon: int) -> float:
     """Return the temporal reliability: the probability that a host answers all through the next
-    `horizon` s. 0 where it does not answer now."""
-    state = int(history.runs.state[-1])
+    `horizon` s. 0 where it does not answer now; what little was seen counts for little: see
+    `PRIOR`."""
+    runs = history.runs
+    state = int(runs.state[-1])
     if state not in UP:
         return 0.0
-    steps = max(horizon // history.runs.period, 1)
-    process = history.process(now, steps * history.runs.period)
-    return float(process.reliability(state, steps)[-1])
+    steps = max(horizon // runs.period, 1)
+    process = history.process(now, steps * runs.period)
+    return _with_prior(history, float(process.reliability(state, steps)[-1]))
 
 
 def availability(history: HostHistory, now: int, horizon: int) -> float:
     """Return the probability that a host can be read from at a moment of the next `horizon` s.
 
     It has been up all the time until then, or was down meanwhile: then it is as it is on the whole.
-    What little was seen counts for little: see `PRIOR`.
     """
     runs = history.runs
-    seen = runs.samples * runs.period / DAY
     share = float(runs.length[np.isin(runs.state, UP)].sum() / max(runs.samples, 1))
-    usual = (seen * share + PRIOR) / (seen + 1)
-    lasting = 0.0
-    if int(runs.state[-1]) in UP:
-        lasting = (seen * reliability(history, now, horizon) + PRIOR) / (seen + 1)
-    return lasting + (1 - lasting) * usual
+    lasting = reliability(history, now, horizon)
+    return lasting + (1 - lasting) * _with_prior(history, share)
+
+
+def _with_prior(history: HostHistory, value: float) -> float:
+    """Return a probability that was learned of a host, drawn toward that of any."""
+    days = history.runs.samples * history.runs.period / DAY
+    return (days * value + PRIOR) / (days + 1)

@@ -73,17 +73,22 @@ class Merged:
     chosen: tuple[Bools, ...]
 
 
-def merged(lists: Sequence[NameList]) -> Merged:
-    """Return lists as one. Of the lists that have a chunk one is chosen by chance that its name
-    decides, in proportion to the ranks below it that have the chunk: each rank gets its share, and
-    the same lists give the same choice."""
+def merged(lists: Sequence[NameList], place: int = 0) -> Merged:
+    """Return lists as one; `place` is that of the tree where this is done.
+
+    Of the lists that have a chunk one is chosen by chance that its name decides, in proportion to
+    the ranks below it that have the chunk: each rank gets its share, and the same lists at the same
+    place give the same choice.
+    """
     names = np.concatenate([one.names for one in lists])
     holders = np.concatenate([one.holders for one in lists])
     lengths = np.concatenate([one.lengths for one in lists])
     source = np.repeat(np.arange(len(lists)), [len(one.names) for one in lists])
     found, first, which = np.unique(names, return_index=True, return_inverse=True)
     which = which.reshape(-1)
-    rank = -np.log(_draw(names, source)) / holders  # the least of such is each's share of the time
+    rank = (
+        -np.log(_draw(names, source + np.int64(place << 32))) / holders
+    )  # the least of such is each's share of the time
     order = np.lexsort((rank, which))
     best = np.zeros(len(names), np.bool_)
     best[order[np.flatnonzero(np.diff(which[order], prepend=-1))]] = True
@@ -97,7 +102,7 @@ def merged(lists: Sequence[NameList]) -> Merged:
 
 def _draw(names: Names, source: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Return a number from 0 to 1 of each chunk in each list, made from its name: names are hashes,
-    and so as good as drawn."""
+    and so as good as drawn. Each place of the tree draws anew."""
     words = np.frombuffer(names.tobytes(), np.uint64).reshape(-1, NAME // 8)[:, 0]
     with np.errstate(over="ignore"):
         mixed = (words ^ (source.astype(np.uint64) + np.uint64(1)) * _MIX) * _MIX

@@ -182,7 +182,7 @@ class SharedSave:
             if isinstance(cut, Exception):
                 raise cut
             lists = [cut.names, *(NameList.from_message(one) for one in got)]
-            self._merged = merged(lists)
+            self._merged = merged(lists, self.rank)
             return self._merged.whole.message()
 
         def top(_: Message) -> Message:

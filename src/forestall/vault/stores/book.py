@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, Self
@@ -80,16 +80,17 @@ class StoreBook:
         """Let go of the file."""
         self._base.close()
 
-    def add_look(self, host: str, at: int, look: HostLook | None) -> None:
-        """Write down what a host said of itself; None: it did not answer."""
-        told: tuple[float | None, ...] = (None, None)
-        if look is not None:
-            told = (_or_none(load_of(look)), _or_none(look.since))
+    def add_looks(self, looks: Iterable[tuple[str, int, HostLook | None]]) -> None:
+        """Write down what hosts said of themselves: (host, s since 1970, look); None: it did not
+        answer."""
+        rows = []
+        for host, at, look in looks:
+            told: tuple[float | None, ...] = (None, None)
+            if look is not None:
+                told = (_or_none(load_of(look)), _or_none(look.since))
+            rows.append((host, at, int(look is not None), *told))
         with self._writing() as base:
-            base.execute(
-                "INSERT OR REPLACE INTO looks VALUES (?, ?, ?, ?, ?)",
-                (host, at, int(look is not None), *told),
-            )
+            base.executemany("INSERT OR REPLACE INTO looks VALUES (?, ?, ?, ?, ?)", rows)
 
     def add_transfer(self, host: str, at: float, moved: float, seconds: float) -> None:
         """Write down how long so many bytes took."""

@@ -22,8 +22,10 @@ LEAST: Final = 256 * 1024
 def look_around(pool: HostPool, book: StoreBook, now: int) -> dict[int, HostLook | HostError]:
     """Look at all hosts at once and write down what was seen; return it."""
     found = pool.each(lambda host: host.look())
-    for number, one in found.items():
-        book.add_look(pool.names[number], now, one if isinstance(one, HostLook) else None)
+    book.add_looks(
+        (pool.names[number], now, one if isinstance(one, HostLook) else None)
+        for number, one in found.items()
+    )
     return found
 
 
