@@ -21,6 +21,7 @@ from forestall.live.runner.images import (
     ImageError,
     ImageTold,
     fresh_image,
+    remove_image,
     size_of,
 )
 from forestall.live.runner.plan import RunPlan, RunRules, Surroundings
@@ -134,7 +135,7 @@ class Driver:
             if local is not None:
                 return local
         for old in self.run_of.place.glob(IMAGES):
-            shutil.rmtree(old, ignore_errors=True)
+            remove_image(old)
         return self._found()
 
     def _local(self) -> Found | None:
@@ -180,7 +181,7 @@ class Driver:
             self.way.go_on(held, start, image, told, found.name)
         except RunError:
             if found.local:  # what is in the vault was checked
-                shutil.rmtree(image.parent, ignore_errors=True)
+                remove_image(image.parent)
             raise
         took = time.monotonic() - begun
         lost = max(self.history.ran, lease.left_at or 0.0) - told.ran
@@ -197,7 +198,7 @@ class Driver:
             self._slot = int(image.parent.name.removeprefix("image-"))
             self._begin_upload(Image(image, told.ran, 0.0))
         else:
-            shutil.rmtree(image.parent, ignore_errors=True)
+            remove_image(image.parent)
 
     def _found(self) -> Found | None:
         """Return the newest checkpoint that can be recovered. Raises LostError where there are
@@ -316,7 +317,7 @@ class Driver:
             self._retry_at = time.monotonic() + AGAIN
             if held.code is None:
                 self._say(f"not saved: {error}")
-            shutil.rmtree(place, ignore_errors=True)
+            remove_image(place)
             return None
         self._still += image.pause
         self.history = replace(self.history, still=self.history.still + image.pause)
@@ -347,7 +348,7 @@ class Driver:
             self._retry_at = time.monotonic() + AGAIN
             self._say(f"not in the vault: {upload.why}")
         else:
-            shutil.rmtree(upload.image.folder.parent, ignore_errors=True)
+            remove_image(upload.image.folder.parent)
             self._saved = upload.image.ran
             self._made.append(upload.made.name)
             self._say(f"checkpoint {upload.made.name} is in the vault")
@@ -444,7 +445,7 @@ class Driver:
         self._write_history()
         if self.history.code == 0:
             for old in self.run_of.place.glob(IMAGES):
-                shutil.rmtree(old, ignore_errors=True)
+                remove_image(old)
             with suppress(ForestallError):
                 self._forget_all()
 

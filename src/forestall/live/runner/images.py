@@ -79,9 +79,16 @@ class ImageTold:
 def fresh_image(place: Path) -> Path:
     """Return a new empty image below a folder; what lay there is removed. Raises OSError."""
     image = place / FOLDER
-    shutil.rmtree(image, ignore_errors=True)
+    remove_image(place)
     (image / FILES).mkdir(parents=True, mode=0o700)
     return image
+
+
+def remove_image(place: Path) -> None:
+    """Remove the image below a folder, and that; one that is half gone is none."""
+    with suppress(OSError):
+        (place / FOLDER / TOLD).unlink()
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def size_of(folder: Path) -> int:

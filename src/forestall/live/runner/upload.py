@@ -31,14 +31,14 @@ class Keeping(NamedTuple):
     """How many checkpoints stay, and which of them this driver made, oldest first: names tell their
     age only where clocks agree."""
 
-    count: int
+    most: int
     made: tuple[str, ...] = ()
 
     def outdated(self, there: Sequence[str], newest: str) -> list[str]:
         """Return those of the checkpoints that go, oldest first."""
         ours = [*self.made, newest]
         others = sorted(name for name in there if name not in ours)
-        return [*others, *(name for name in ours if name in there)][: -self.count]
+        return [*others, *(name for name in ours if name in there)][: -self.most]
 
 
 @dataclass(frozen=True)
