@@ -11,7 +11,7 @@ import shlex
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,9 @@ from forestall.model.errors import InputError
 
 ASK, ANSWER, LOCK = "ask", "answer", "lock"
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a program, after one more save."""
+ASKING: Final = (signal.SIGUSR1,)
+"""The signal that asks for a save."""
 
 
 class Calls:
@@ -31,12 +34,12 @@ class Calls:
         self._hear, self._tell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Take the signals that end a program or ask for a save; those that are ignored (nohup)
-        stay so, and in another thread than the main one they are others' matter."""
+    def listening(self, numbers: Sequence[signal.Signals]) -> Iterator[None]:
+        """Take these signals; those that are ignored (nohup) stay so, and in another thread than
+        the main one they are others' matter."""
         before = {}
         if threading.current_thread() is threading.main_thread():
-            for number in (*ENDING, signal.SIGUSR1):
+            for number in numbers:
                 if signal.getsignal(number) != signal.SIG_IGN:
                     before[number] = signal.signal(number, self._take)
         try:
@@ -44,8 +47,11 @@ class Calls:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-            os.close(self._hear)
-            os.close(self._tell)
+
+    def close(self) -> None:
+        """Let go of its files."""
+        os.close(self._hear)
+        os.close(self._tell)
 
     def _take(self, number: int, _: object) -> None:
         self.got.append(signal.Signals(number))

@@ -6,7 +6,7 @@ import select
 import shutil
 import signal
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from forestall.decide.vault.moments import Cost, SaveChoice, by_interval, by_risk
 from forestall.live.guest.files import boot_id
 from forestall.live.guest.follow import Writer, followed
-from forestall.live.runner.calls import Calls, answer, asked, locked
+from forestall.live.runner.calls import ASKING, ENDING, Calls, answer, asked, locked
 from forestall.live.runner.held import HeldProgram, RunError
 from forestall.live.runner.images import (
     FOLDER,
@@ -98,11 +98,11 @@ class Driver:
         place = self.run_of.place
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         lease = RunLease(self.vault, self.run_of.name, self.rules.life, lambda: self.ran)
-        with locked(place):
+        with locked(place), closing(self._calls), self._calls.listening(ASKING):
             lease.take(self.around.say)
             try:
                 found = self._prepare()
-                with self._calls.listening(), HeldProgram(alone=self.way.alone) as held:
+                with self._calls.listening(ENDING), HeldProgram(alone=self.way.alone) as held:
                     self._start(held, lease, found)
                     with followed(self._shown()):
                         self._drive(held, lease)
