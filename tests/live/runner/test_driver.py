@@ -19,7 +19,7 @@ from forestall.live.runner.calls import ask
 from forestall.live.runner.driver import UNFINISHED, Driver
 from forestall.live.runner.held import HeldProgram, RunError
 from forestall.live.runner.plan import RunPlan, RunRules, Surroundings
-from forestall.live.runner.upload import ImageSaving, Keeping
+from forestall.live.runner.upload import ImageSaving, KeptNewest
 from forestall.live.runner.ways import ProgramStart, SelfSaving
 from forestall.model.errors import InputError
 from forestall.vault import keys
@@ -187,7 +187,7 @@ def test_an_image_that_did_not_reach_the_vault_is_gone_on_from_here(runs: Runs) 
 
 
 def test_which_go() -> None:
-    keeping = Keeping(2, ("b", "a"))
+    keeping = KeptNewest(2, ("b", "a"))
     assert keeping.outdated(["x", "a", "0", "b", "y"], "0") == ["x", "y", "b"]
     assert keeping.outdated(["a", "0"], "0") == []
 

@@ -25,7 +25,7 @@ from forestall.live.runner.images import (
     size_of,
 )
 from forestall.live.runner.plan import RunPlan, RunRules, Surroundings
-from forestall.live.runner.upload import Image, Keeping, Upload
+from forestall.live.runner.upload import Image, KeptNewest, Upload
 from forestall.live.runner.ways import SavingWay
 from forestall.model.errors import ForestallError, InputError
 from forestall.vault.collecting import forget
@@ -288,7 +288,7 @@ class Driver:
         return True
 
     def _begin_upload(self, image: Image) -> Upload:
-        keeping = Keeping(self.rules.keep, tuple(self._made))
+        keeping = KeptNewest(self.rules.keep, tuple(self._made))
         self._upload = Upload(self.vault, image, self.rules.saving, keeping, self._calls.wake)
         self._upload.start()
         return self._upload

@@ -27,7 +27,7 @@ class ImageSaving(NamedTuple):
     save: Callable[[Vault, Path, Callable[[SaveTold], None]], Manifest]
 
 
-class Keeping(NamedTuple):
+class KeptNewest(NamedTuple):
     """How many checkpoints stay, and which of them this driver made, oldest first: names tell their
     age only where clocks agree."""
 
@@ -73,7 +73,7 @@ class Upload(threading.Thread):
         vault: Vault,
         image: Image,
         saving: ImageSaving,
-        keeping: Keeping,
+        keeping: KeptNewest,
         over: Callable[[], None],
     ) -> None:
         super().__init__(name="upload", daemon=True)
