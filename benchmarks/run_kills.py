@@ -57,23 +57,29 @@ def play(method: str, folder: Path, steps: int, wanted: str, seed: int) -> tuple
         "--signal", "USR1", "--files", mark)  # fmt: skip
     program = folder / ("pendulum.py" if method == "criu" else "heat.py")
     words = site.words("job", *way, "--", sys.executable, str(program), str(steps), mark)
+    shown = ""
     while True:
         running = site.begin(*words)
         try:
             patience = chance.uniform(4, 11) if len(done) < KILLS else 900
             out, said = running.communicate(timeout=patience)
         except subprocess.TimeoutExpired:
-            done.append(_hurt(site, running, mark, chance))
-            continue
+            how, out, said = _hurt(site, running, mark, chance)
+            done.append(how)
+            shown += out
+            if running.returncode not in (0, 5):  # it may have come to its end just then
+                continue
         if running.returncode not in (0, 5):
             return False, f"{', '.join(done)}; code {running.returncode}: {said[-300:]}"
-        right = wanted in out
+        right = wanted in shown + out
         if method == "criu":
             right &= Path(mark).read_text() == "".join(f"{k}\n" for k in range(steps))
         return right, f"{', '.join(done)}; {said.strip().splitlines()[-2]}"
 
 
-def _hurt(site: Site, running: subprocess.Popen[str], mark: str, chance: random.Random) -> str:
+def _hurt(
+    site: Site, running: subprocess.Popen[str], mark: str, chance: random.Random
+) -> tuple[str, str, str]:
     how, worker = chance.choice(("kill", "worker", "term")), site.program(running, mark)
     if how == "worker" and worker > 1:
         os.kill(worker, signal.SIGKILL)
@@ -81,14 +87,14 @@ def _hurt(site: Site, running: subprocess.Popen[str], mark: str, chance: random.
         running.terminate()
     else:
         running.kill()
-    running.communicate(timeout=120)
+    out, said = running.communicate(timeout=120)
     if chance.random() < 0.4 and site.saved("job"):
         shutil.rmtree(site.stores[chance.randrange(3)], ignore_errors=True)
         stores = [word for one in site.stores for word in ("--store", str(one))]
         call = [sys.executable, "-m", "forestall", "checkpoint", "repair", "--quiet", *stores]
         subprocess.run(call, check=False, capture_output=True)
         how += " and a host lost"
-    return how
+    return how, out, said
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from forestall.live.runner.ways import ProgramStart, SelfSaving
 from forestall.model.errors import InputError
 from forestall.vault import keys
 from forestall.vault.repository import Vault, VaultRules
+from forestall.vault.runs import RunHistory, Sign, write_history
 from forestall.vault.saving import SaveSettings, save
 from vault.hosts_that_fail import hosts
 
@@ -184,6 +185,18 @@ def test_an_image_that_did_not_reach_the_vault_is_gone_on_from_here(runs: Runs) 
     (there / "image-0" / "checkpoint").mkdir(parents=True)
     assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
     assert "went on from checkpoint" in runs.said[0]
+
+
+def test_a_program_that_finished_is_not_begun_again_for_a_driver_that_died(runs: Runs) -> None:
+    runs.words = ("sh", "-c", "echo again >> again")
+    write_history(runs.vault, "job", RunHistory(runs.words, 3, code=0))
+    sign = Sign(host="far", place="far", held=True, life=0.1)
+    runs.vault.put_told(f"{keys.RUNS}job/lease-other", asdict(sign))
+    assert runs.run() == 0
+    assert "had finished with code 0" in runs.said[-1]
+    assert not (runs.folder / "again").exists()
+    assert runs.run() == 0
+    assert (runs.folder / "again").exists()
 
 
 def test_which_go() -> None:

@@ -101,6 +101,9 @@ class Driver:
         with locked(place), closing(self._calls), self._calls.listening(ASKING):
             lease.take(self.around.say)
             try:
+                self.history = read_history(self.vault, self.run_of.name)
+                if self._was_over(lease):
+                    return 0
                 found = self._prepare()
                 with self._calls.listening(ENDING), HeldProgram(alone=self.way.alone) as held:
                     self._start(held, lease, found)
@@ -121,9 +124,17 @@ class Driver:
 
     # ----------------------------------------------------------------------------------- start
 
+    def _was_over(self, lease: RunLease) -> bool:
+        """Whether the program finished, and its driver was killed before it could say so: then it
+        is not begun again."""
+        over = self.history.code == 0 and lease.left_at is not None and not self.rules.fresh
+        if over:
+            self._forget_all()
+            self._say("it had finished with code 0 when its driver was killed")
+        return over
+
     def _prepare(self) -> Found | None:
         """Return what to go on from; None for the beginning."""
-        self.history = read_history(self.vault, self.run_of.name)
         words = self.run_of.start.words
         if self.rules.fresh or self.history.code is not None:
             if self.history.code is not None:
