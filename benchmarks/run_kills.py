@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from cli.vault.test_run import Site
 from criu_program import criu
 
 KILLS = 8
+OVER = re.compile(r"ended with code [05]$", re.MULTILINE)
 
 
 def main() -> int:
@@ -67,9 +69,9 @@ def play(method: str, folder: Path, steps: int, wanted: str, seed: int) -> tuple
             how, out, said = _hurt(site, running, mark, chance)
             done.append(how)
             shown += out
-            if running.returncode not in (0, 5):  # it may have come to its end just then
+            if not OVER.search(said):  # it may have come to its end just then
                 continue
-        if running.returncode not in (0, 5):
+        if not OVER.search(said):
             return False, f"{', '.join(done)}; code {running.returncode}: {said[-300:]}"
         right = wanted in shown + out
         if method == "criu":
