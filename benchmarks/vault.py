@@ -221,8 +221,8 @@ def pipeline(folder: Path, mib: int) -> None:
     del chunks, parts
     tool = tools(folder)[0]
     spent, wall = tool.run(tool.save(path, "half"))
-    print(f"{mib:,} MiB that compress to {small / mib / MIB:.0%}, {cores} cores: compression alone "
-          f"{mib / alone / cores:,.0f} MiB/s a core, the whole save {mib / wall:,.0f} MiB/s "
+    print(f"{mib:,} MiB that compress to {small / mib / MIB:.0%}, {cores} cores: compression "
+          f"alone {mib / alone / cores:,.0f} MiB/s a core, the whole save {mib / wall:,.0f} MiB/s "
           f"({alone * cores / wall:.0%} of one core's; {spent:.2f} s of the processor)")  # fmt: skip
     stored = tool.stored()
     block, begun = bytes(PIECE), time.process_time()

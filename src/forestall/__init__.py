@@ -177,7 +177,7 @@ _HOME: Final[dict[str, str]] = {
 """Public names and the modules that hold them. A submodule stands beside its package."""
 
 _VAULT: Final = frozenset({
-    "Checkpoints", "Layout", "LostError", "RankLostError", "Restored", "Ring", "SharedSaveError",
+    "OpenVault", "StoreLayout", "LostError", "RankLostError", "Restored", "Ring", "SharedSaveError",
     "open", "read_state", "ring", "save_ranks", "similarity", "torch_reader", "torch_writer",
 })  # fmt: skip
 """What the room `forestall.vault` has of the subject `fs.vault`."""

@@ -9,7 +9,7 @@ import pytest
 from forestall.model.errors import ParameterError
 from forestall.reliability.systems.ring import holders
 from forestall.vault.codes import Code
-from forestall.vault.layouts import Layout, told_code
+from forestall.vault.layouts import StoreLayout, told_code
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from forestall.vault.layouts import Layout, told_code
 )  # fmt: skip
 def test_what_survives_is_what_any_loss_leaves(text: str, hosts: int) -> None:
     """Against all sets of lost hosts, and packs that begin with each of them."""
-    layout = Layout.named(text, hosts, Code(3, 2))
+    layout = StoreLayout.named(text, hosts, Code(3, 2))
     told = layout.survives()
     for count in range(hosts + 1):
         kept = all(
@@ -33,7 +33,7 @@ def test_what_survives_is_what_any_loss_leaves(text: str, hosts: int) -> None:
 def test_the_ring_is_that_of_the_model() -> None:
     for hosts in range(1, 8):
         for home in range(hosts):
-            layout = Layout.named(f"ring:{home + 1}", hosts, Code())
+            layout = StoreLayout.named(f"ring:{home + 1}", hosts, Code())
             assert set(layout.place(3)) == set(holders(home, hosts, 3))
             assert layout.place(3)[0] == home
             assert layout.code == Code(1, min(hosts, 3) - 1)
@@ -42,7 +42,7 @@ def test_the_ring_is_that_of_the_model() -> None:
 @pytest.mark.parametrize("text", ["", "copies", "copies:0", "ring:6", "ring:0", "code:3", "raid:5"])
 def test_other_layouts_are_refused(text: str) -> None:
     with pytest.raises(ParameterError, match="layout"):
-        Layout.named(text, 5, Code())
+        StoreLayout.named(text, 5, Code())
 
 
 def test_codes_in_words() -> None:

@@ -13,7 +13,6 @@ from typing import Final, Literal, Self
 
 from forestall.model.errors import ParameterError
 from forestall.vault.codes import Code
-from forestall.vault.ranks.members import neighbours
 
 Kind = Literal["code", "copies", "ring"]
 RING: Final = 3
@@ -22,7 +21,7 @@ _EXPECTED: Final = "code, copies:N or ring:K, such as copies:3"
 
 
 @dataclass(frozen=True)
-class Layout:
+class StoreLayout:
     """How the pieces of a checkpoint lie on storage hosts.
 
     Attributes
@@ -82,3 +81,12 @@ def told_code(data: int, parity: int) -> str:
     if data > 1:
         return f"{data} + {parity}"
     return "1 copy" if parity == 0 else f"{parity + 1} copies"
+
+
+def neighbours(rank: int, size: int) -> tuple[int, ...]:
+    """Return the neighbours of a rank on the ring: two, one, or none.
+
+    >>> neighbours(0, 4), neighbours(0, 2), neighbours(0, 1)
+    ((1, 3), (1,), ())
+    """
+    return tuple(sorted({(rank + 1) % size, (rank - 1) % size} - {rank}))

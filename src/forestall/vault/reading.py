@@ -25,7 +25,7 @@ class Span(NamedTuple):
     length: int
 
 
-class _Part(NamedTuple):
+class _SpanPart(NamedTuple):
     """A span among the checkpoint's bytes, and its chunks: from the `first` to before `last`."""
 
     begin: int
@@ -68,7 +68,7 @@ def _fill(into: bytearray, begin: int, data: Data, at: int) -> None:
     into[low - begin : high - begin] = data[low - at : high - at]
 
 
-def _part(manifest: Manifest, offsets: npt.NDArray[np.int64], span: Span) -> _Part:
+def _part(manifest: Manifest, offsets: npt.NDArray[np.int64], span: Span) -> _SpanPart:
     entry = _file(manifest, span.path)
     if span.offset < 0 or span.length < 0 or span.offset + span.length > entry.size:
         raise ParameterError("span", span, f"within the {entry.size} bytes of the file")
@@ -77,9 +77,9 @@ def _part(manifest: Manifest, offsets: npt.NDArray[np.int64], span: Span) -> _Pa
         raise LostError(f"{span.path} is said to have another size than its chunks")
     begin, end = base + span.offset, base + span.offset + span.length
     if begin == end:
-        return _Part(begin, end, 0, 0)
+        return _SpanPart(begin, end, 0, 0)
     first = int(np.searchsorted(offsets, begin, side="right")) - 1
-    return _Part(begin, end, first, int(np.searchsorted(offsets, end, side="left")))
+    return _SpanPart(begin, end, first, int(np.searchsorted(offsets, end, side="left")))
 
 
 def _file(manifest: Manifest, path: str) -> SavedEntry:

@@ -18,7 +18,7 @@ from forestall.vault import keys
 from forestall.vault.chunks import cut_stream
 from forestall.vault.codes import Code
 from forestall.vault.known import KnownChunks
-from forestall.vault.layouts import Layout
+from forestall.vault.layouts import StoreLayout
 from forestall.vault.leases import check_lease, doomed, lease, living
 from forestall.vault.manifests import NOBODY, Directory, Manifest, SavedEntry, runs_of
 from forestall.vault.packs import COMPRESSIONS, Compression
@@ -132,8 +132,7 @@ def _saved(
     place: Placing | None,
     feed: Callable[[_Save], Iterator[SavedEntry]],
 ) -> Manifest:
-    last = (vault.names() or [""])[-1]
-    name = keys.save_name(vault.clock(), settings.label, secrets.token_bytes(8), last)
+    name = new_name(vault, settings.label)
     with lease(vault, name, settings.label):
         writing = Writing(
             settings.code, min(settings.least, settings.code.pieces),
@@ -150,6 +149,12 @@ def _saved(
         vault.pool.put_everywhere(key, vault.envelope(made), writing.copies)
         still_there(vault, made)
     return made
+
+
+def new_name(vault: Vault, label: str) -> str:
+    """Return the name of a save that begins now: behind those of all checkpoints there are."""
+    last = (vault.names() or [""])[-1]
+    return keys.save_name(vault.clock(), label, secrets.token_bytes(8), last)
 
 
 class _Save:
@@ -260,7 +265,7 @@ def still_there(vault: Vault, made: Manifest) -> None:
 
 def in_turn(vault: Vault, code: Code) -> Placing:
     """Return the hosts of pieces where nobody chose them."""
-    return Layout("code", code, len(vault.pool.hosts)).place
+    return StoreLayout("code", code, len(vault.pool.hosts)).place
 
 
 def copies_for(vault: Vault, code: Code) -> int:

@@ -17,7 +17,7 @@ from forestall.vault.codes import Code
 from forestall.vault.manifests import Manifest
 from forestall.vault.ranks.names import NameList, merged
 from forestall.vault.ranks.processes import piped
-from forestall.vault.ranks.sharing import Given, SharedSave, in_memory
+from forestall.vault.ranks.sharing import RankFile, SharedSave, in_memory
 from forestall.vault.ranks.tree import SharedSaveError
 from forestall.vault.reading import Span, read_file, read_spans
 from forestall.vault.recovery import restore
@@ -29,7 +29,7 @@ RULES = VaultRules(Cutting("content", 1024))
 
 
 def save_all(
-    there: list[TestHost], given: list[list[Given]], fanout: int, label: str = ""
+    there: list[TestHost], given: list[list[RankFile]], fanout: int, label: str = ""
 ) -> tuple[Manifest | None, list[Exception | None], list[dict[str, int]]]:
     """Save as so many ranks as are given, each a thread; return the checkpoint, errors, figures."""
     settings_ = SaveSettings(label=label, code=Code(2, 1))
@@ -133,7 +133,7 @@ def test_what_one_rank_cannot_read_is_told_to_all(bad: int) -> None:
         raise OSError("the disk is gone")
 
     files = [[in_memory(f"rank-{k}", one)] for k, one in enumerate(of_ranks(5, 1, 2_000, 10))]
-    files[bad] = [Given("rank", broken)]
+    files[bad] = [RankFile("rank", broken)]
     made, errors, _ = save_all(there, files, 2)
     assert made is None
     assert all(isinstance(one, SharedSaveError) for one in errors)
@@ -145,7 +145,7 @@ def test_what_one_rank_cannot_read_is_told_to_all(bad: int) -> None:
 
 def test_a_file_that_changes_meanwhile_is_no_checkpoint() -> None:
     contents = [b"a" * 5_000, b"b" * 5_000]
-    files = [[in_memory("one", np.zeros(9, np.uint8))], [Given("two", _taking(contents))]]
+    files = [[in_memory("one", np.zeros(9, np.uint8))], [RankFile("two", _taking(contents))]]
     made, errors, _ = save_all(hosts(3), files, 2)
     assert made is None
     assert all("two was changed while it was saved" in str(one) for one in errors)

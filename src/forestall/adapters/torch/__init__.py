@@ -7,4 +7,4 @@ from forestall.model.errors import MissingExtraError
 try:
     import torch.distributed.checkpoint as _checkpoint  # noqa: F401
 except ImportError:
-    raise MissingExtraError("checkpoints of PyTorch", "torch") from None
+    raise MissingExtraError("a checkpoint of PyTorch", "torch") from None

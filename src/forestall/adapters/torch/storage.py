@@ -33,7 +33,7 @@ from torch.futures import Future
 
 from forestall.model.errors import InputError
 from forestall.vault.manifests import Manifest
-from forestall.vault.ranks.sharing import Given, SharedSave
+from forestall.vault.ranks.sharing import RankFile, SharedSave
 from forestall.vault.reading import Span, read_file, read_spans
 from forestall.vault.repository import Vault
 
@@ -94,7 +94,7 @@ class VaultWriter(StorageWriter):
                 os.lseek(handle, 0, os.SEEK_SET)
                 return open(handle, "rb", closefd=False)
 
-            self._save.write([Given(name, again)] if results else [])
+            self._save.write([RankFile(name, again)] if results else [])
         done: Future[list[WriteResult]] = Future()
         done.set_result(results)
         return done

@@ -19,7 +19,7 @@ from forestall.vault.chunks import KIB, Cutting
 from forestall.vault.codes import Code
 from forestall.vault.collecting import CollectedTold, Retention, collect, forget, outdated
 from forestall.vault.hosts.places import host_at
-from forestall.vault.layouts import Layout
+from forestall.vault.layouts import StoreLayout
 from forestall.vault.manifests import Manifest
 from forestall.vault.packs import Compression
 from forestall.vault.recovery import RecoveryTold, restore
@@ -73,11 +73,11 @@ class Coding(Declared):
         """Return the rules of a vault that begins so. Raises ParameterError."""
         return VaultRules(cutting_of(self.chunks) if self.chunks else Cutting(), encrypted)
 
-    def laid_out(self, hosts: int) -> Layout:
+    def laid_out(self, hosts: int) -> StoreLayout:
         """Return the layout on so many hosts. Raises ParameterError."""
-        return Layout.named(self.layout, hosts, Code(self.data, self.parity))
+        return StoreLayout.named(self.layout, hosts, Code(self.data, self.parity))
 
-    def settings(self, layout: Layout) -> SaveSettings:
+    def settings(self, layout: StoreLayout) -> SaveSettings:
         """Return the settings of a save. Raises ParameterError."""
         return SaveSettings(self.label, layout.code, self.compression, self.strict)
 
@@ -135,7 +135,7 @@ def save_placed(
     vault: Vault,
     paths: Sequence[Path],
     settings: SaveSettings,
-    layout: Layout,
+    layout: StoreLayout,
     placing: PlacingOptions | None = None,
     progress: Callable[[SaveTold], None] = lambda told: None,
 ) -> tuple[Manifest, PlacedTold]:

@@ -24,7 +24,7 @@ Told = dict[str, Any]
 ToldEach = list[Told]  # a method is called list, too
 
 
-class Checkpoints:
+class OpenVault:
     """Checkpoints on storage hosts, by their URLs.
 
     Parameters
@@ -41,7 +41,7 @@ class Checkpoints:
         self.key = key
 
     def __repr__(self) -> str:
-        return f"Checkpoints({', '.join(self.urls)})"
+        return f"OpenVault({', '.join(self.urls)})"
 
     def save(
         self,
@@ -128,8 +128,8 @@ class Checkpoints:
         return checkpoints.open_vault(self.urls, key=self.key, begin=begin, agree=agree)
 
 
-def open_checkpoints(urls: str | Sequence[str], *, key: PathLike | None = None) -> Checkpoints:
-    """Return the checkpoints on storage hosts; see `Checkpoints`.
+def open_checkpoints(urls: str | Sequence[str], *, key: PathLike | None = None) -> OpenVault:
+    """Return the checkpoints on storage hosts; see `OpenVault`.
 
     Raises ParameterError for URLs of which nothing can be made, TraceError for a file that holds
     no key. No host is asked yet.
@@ -139,7 +139,7 @@ def open_checkpoints(urls: str | Sequence[str], *, key: PathLike | None = None) 
         host_at(url)
     if key is not None:
         Key.read(Path(key))
-    return Checkpoints(given, None if key is None else Path(key))
+    return OpenVault(given, None if key is None else Path(key))
 
 
 def coding_of(given: dict[str, Any]) -> Coding:

@@ -15,13 +15,13 @@ import numpy as np
 
 from forestall._lazy import lazily
 from forestall.app.vault.checkpoints import Coding, told_of
-from forestall.app.vault.opened import Checkpoints, PathLike, Told, coding_of, open_checkpoints
+from forestall.app.vault.opened import OpenVault, PathLike, Told, coding_of, open_checkpoints
 from forestall.model.errors import ParameterError
 from forestall.vault.manifests import Manifest
 from forestall.vault.ranks.members import Links
 from forestall.vault.ranks.processes import in_processes
 from forestall.vault.ranks.ring import Ring, StepStore
-from forestall.vault.ranks.sharing import FANOUT, Given, SharedSave, in_memory
+from forestall.vault.ranks.sharing import FANOUT, RankFile, SharedSave, in_memory
 from forestall.vault.ranks.states import Buffer, State, packed, state_of
 from forestall.vault.reading import read_file
 from forestall.vault.sources import check_paths, sources
@@ -46,7 +46,7 @@ class StepsInVault(StepStore):
     """Steps of a program, in a vault: each a checkpoint of all ranks, with chunks that are alike
     stored once."""
 
-    checkpoints: Checkpoints
+    checkpoints: OpenVault
     coding: Coding
     fanout: int = FANOUT
 
@@ -84,7 +84,7 @@ def ring(
     comm: Any,
     *,
     spares: int = 0,
-    vault: Checkpoints | str | Sequence[str] | None = None,
+    vault: OpenVault | str | Sequence[str] | None = None,
     every: int = 0,
     fanout: int = FANOUT,
     **coding: Any,
@@ -97,7 +97,7 @@ def ring(
     comm : an intracommunicator; its processes are the ranks, the last `spares` of them wait
     vault : where every `every`-th save goes besides; a restart of the whole program goes on there
     fanout : of the tree of processes by which ranks share chunks
-    coding : as `Checkpoints.save` takes it; ``label`` tells programs in one vault apart
+    coding : as `OpenVault.save` takes it; ``label`` tells programs in one vault apart
 
     Ranks that die are left out where the MPI library has ULFM; with others the ring serves as long
     as none dies, and the vault after that. Raises ParameterError; MissingExtraError without mpi4py.
@@ -105,7 +105,7 @@ def ring(
     given = {"label": "ring", **coding}
     store = None
     if vault is not None:
-        opened = vault if isinstance(vault, Checkpoints) else open_checkpoints(vault)
+        opened = vault if isinstance(vault, OpenVault) else open_checkpoints(vault)
         store = StepsInVault(opened, coding_of(given), fanout)
     elif coding:
         raise ParameterError("vault", "", "one, where it is said how to code")
@@ -113,7 +113,7 @@ def ring(
 
 
 def save_ranks(
-    vault: Checkpoints | str | Sequence[str],
+    vault: OpenVault | str | Sequence[str],
     given: State | PathLike | Sequence[PathLike],
     *,
     comm: Any = None,
@@ -131,9 +131,9 @@ def save_ranks(
         process of its own
     comm : an MPI communicator, all of whose ranks call this at once
     fanout : most children of a rank in the tree of processes
-    coding : as `Checkpoints.save` takes it
+    coding : as `OpenVault.save` takes it
     """
-    opened = vault if isinstance(vault, Checkpoints) else open_checkpoints(vault)
+    opened = vault if isinstance(vault, OpenVault) else open_checkpoints(vault)
     how = coding_of(coding)
     if comm is not None:
         assert not isinstance(given, str | Path)
@@ -147,14 +147,14 @@ def save_ranks(
     return in_processes(partial(_saved_here, opened, how, fanout), paths, fanout)[0]
 
 
-def read_state(vault: Checkpoints | str | Sequence[str], id: str, rank: int) -> State:
+def read_state(vault: OpenVault | str | Sequence[str], id: str, rank: int) -> State:
     """Return a rank's state from a checkpoint of `ring` or `save_ranks`."""
-    opened = vault if isinstance(vault, Checkpoints) else open_checkpoints(vault)
+    opened = vault if isinstance(vault, OpenVault) else open_checkpoints(vault)
     return state_of(StepsInVault(opened, Coding()).read(id, rank))
 
 
 def saved_together(
-    opened: Checkpoints, coding: Coding, links: Links, given: Sequence[Given], fanout: int
+    opened: OpenVault, coding: Coding, links: Links, given: Sequence[RankFile], fanout: int
 ) -> Told | None:
     """Save what the ranks have; return on the root what there is to say."""
     settings = coding.settings(coding.laid_out(len(opened.urls)))
@@ -165,10 +165,10 @@ def saved_together(
 
 
 def _saved_here(
-    opened: Checkpoints, coding: Coding, fanout: int, links: Links, path: Path
+    opened: OpenVault, coding: Coding, fanout: int, links: Links, path: Path
 ) -> Told | None:
     files = [one for one in sources([path], Counter()) if one.entry.kind == "file"]
-    given = [Given(one.entry.path, partial(_opened, one.path)) for one in files]
+    given = [RankFile(one.entry.path, partial(_opened, one.path)) for one in files]
     return saved_together(opened, coding, links, given, fanout)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from forestall._lazy import lazily
-from forestall.app.vault.opened import Checkpoints, coding_of, open_checkpoints
+from forestall.app.vault.opened import OpenVault, coding_of, open_checkpoints
 from forestall.vault.ranks.sharing import FANOUT, SharedSave
 
 with lazily():
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def torch_writer(
-    vault: Checkpoints | str | Sequence[str],
+    vault: OpenVault | str | Sequence[str],
     *,
     group: Any = None,
     fanout: int = FANOUT,
@@ -32,12 +32,12 @@ def torch_writer(
     ----------
     group : the process group (default: all ranks); without one there is one rank
     fanout : of the tree of processes by which ranks share chunks
-    coding : as `Checkpoints.save` takes it; a ``checkpoint_id`` that is saved with is the label
+    coding : as `OpenVault.save` takes it; a ``checkpoint_id`` that is saved with is the label
 
     Its ``saved`` is the checkpoint, on the rank that coordinates. Raises MissingExtraError without
     PyTorch.
     """
-    opened = vault if isinstance(vault, Checkpoints) else open_checkpoints(vault)
+    opened = vault if isinstance(vault, OpenVault) else open_checkpoints(vault)
     how, between = coding_of(coding), links.links_of(group)
 
     def begin(label: str | None) -> SharedSave:
@@ -49,8 +49,8 @@ def torch_writer(
     return storage.VaultWriter(begin)
 
 
-def torch_reader(vault: Checkpoints | str | Sequence[str], id: str = "latest") -> VaultReader:
+def torch_reader(vault: OpenVault | str | Sequence[str], id: str = "latest") -> VaultReader:
     """Return what ``torch.distributed.checkpoint.load(..., storage_reader=...)`` reads from: a
     checkpoint of a vault."""
-    opened = vault if isinstance(vault, Checkpoints) else open_checkpoints(vault)
+    opened = vault if isinstance(vault, OpenVault) else open_checkpoints(vault)
     return storage.VaultReader(opened.opened(), id)

@@ -57,6 +57,8 @@ def similarity(
         say_json(found)
         return
     say(_finding(found))
+    if not found["bytes"]:
+        return
     rows = [
         (one["chunks"], f"{one['share_within']:.1%}", f"{one['share_across']:.1%}",
          told_bytes(one["unique"]), told_bytes(one["stored"]))

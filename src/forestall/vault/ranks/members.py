@@ -120,12 +120,3 @@ class Members(ABC):
     @abstractmethod
     def comm(self) -> Any:
         """What the ranks that work speak over, as the library in use has it."""
-
-
-def neighbours(rank: int, size: int) -> tuple[int, ...]:
-    """Return the neighbours of a rank on the ring: two, one, or none.
-
-    >>> neighbours(0, 4), neighbours(0, 2), neighbours(0, 1)
-    ((1, 3), (1,), ())
-    """
-    return tuple(sorted({(rank + 1) % size, (rank - 1) % size} - {rank}))

@@ -29,8 +29,9 @@ from forestall.decide.vault.ring import (
     share_out,
 )
 from forestall.model.errors import ForestallError, InputError, ParameterError
+from forestall.vault.layouts import neighbours
 from forestall.vault.pool import LostError
-from forestall.vault.ranks.members import Links, Members, RankLostError, neighbours
+from forestall.vault.ranks.members import Links, Members, RankLostError
 from forestall.vault.ranks.states import Buffer, State, packed, state_of
 
 T = TypeVar("T")
@@ -107,7 +108,7 @@ class _Met:
 
 
 @dataclass(frozen=True)
-class _Begun:
+class _GoneOn:
     """What a process goes on from, the copies of it, and what was wrong where there is nothing."""
 
     found: Restored
@@ -204,7 +205,7 @@ class Ring:
                 begun = _tried(partial(self._begin, met))
                 if not members.agree_all(not isinstance(begun, RankLostError)):
                     continue
-            assert isinstance(begun, _Begun)
+            assert isinstance(begun, _GoneOn)
             if begun.copies is not None:  # those it came from stay until the next save
                 self._older, self._last = met.copies, begun.copies
             self._epoch = met.epoch
@@ -330,43 +331,43 @@ class Ring:
                 raise RankLostError(f"part {part} came damaged")  # all try again
         return mine
 
-    def _begin(self, met: _Met) -> _Begun:
+    def _begin(self, met: _Met) -> _GoneOn:
         """Go on from what survivors hold, else from the vault; else from nothing, where nothing was
         ever saved."""
         plan, links = met.plan, self._members.links
         if plan.key is not None:
             return self._shared(met.epoch, plan.key.step, plan.parts, met.parts, "ring")
         if links is None:  # a spare still
-            return _Begun(Restored(None, {}, "none", plan.lost))
+            return _GoneOn(Restored(None, {}, "none", plan.lost))
         found = _told_by_first(links, self._newest)
         if isinstance(found, str):
-            return _Begun(Restored(None, {}, "none"), error=LostError(found))
+            return _GoneOn(Restored(None, {}, "none"), error=LostError(found))
         if found is None and plan.lost:
             told = f"ranks {', '.join(map(str, plan.lost))} were lost with both their neighbours"
-            return _Begun(Restored(None, {}, "none"), error=LostError(told))
+            return _GoneOn(Restored(None, {}, "none"), error=LostError(told))
         if found is None:
-            return _Begun(Restored(None, {}, "none"))
+            return _GoneOn(Restored(None, {}, "none"))
         name, step, parts = found
         mine, wrong = self._read(name, parts)
         if not self._members.agree(wrong is None):
             said = wrong or LostError(f"another rank could not read checkpoint {name}")
-            return _Begun(Restored(None, {}, "none"), error=said)
+            return _GoneOn(Restored(None, {}, "none"), error=said)
         return self._shared(met.epoch, step, parts, mine, "vault", plan.lost)
 
     def _shared(
         self, epoch: int, step: int, parts: int, mine: dict[int, Buffer],
         source: Literal["ring", "vault"], lost: tuple[int, ...] = (),
-    ) -> _Begun:  # fmt: skip
+    ) -> _GoneOn:  # fmt: skip
         """Give what was restored to the neighbours, so that the next loss finds it there."""
         if self._members.rank is None:
-            return _Begun(Restored(None, {}, "none"))
+            return _GoneOn(Restored(None, {}, "none"))
         states = {part: state_of(data) for part, data in sorted(mine.items())}
         new = Copies(StepKey(epoch, step), parts, tuple(sorted(mine)), dict(mine))
         new.sums = {part: _sum(data) for part, data in mine.items()}
         self._swap(new, {})
         if not self._members.agree(len(new.sums) == len(new.data)):
             raise RankLostError(f"step {step} reached a neighbour damaged")  # all try again
-        return _Begun(Restored(step, states, source, lost), new)
+        return _GoneOn(Restored(step, states, source, lost), new)
 
     def _read(self, name: str, parts: int) -> tuple[dict[int, Buffer], ForestallError | None]:
         """Return the parts of a checkpoint that fall to this rank, or what was wrong."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import io
 import json
-import secrets
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -38,7 +37,14 @@ from forestall.vault.ranks.names import NameList, merged
 from forestall.vault.ranks.states import Buffer
 from forestall.vault.ranks.tree import Message, Tree
 from forestall.vault.repository import Vault
-from forestall.vault.saving import SaveSettings, copies_for, in_turn, known_chunks, still_there
+from forestall.vault.saving import (
+    SaveSettings,
+    copies_for,
+    in_turn,
+    known_chunks,
+    new_name,
+    still_there,
+)
 from forestall.vault.writer import PackWriter, Writing
 
 FANOUT: Final = 8
@@ -48,7 +54,7 @@ _PLACE: Final = np.uint64(32)
 References = npt.NDArray[np.uint64]
 
 
-class Given(NamedTuple):
+class RankFile(NamedTuple):
     """A file of a rank: its path in the checkpoint, and what opens it; it is read twice."""
 
     path: str
@@ -105,7 +111,7 @@ class SharedSave:
         """This rank."""
         return self._tree.links.rank
 
-    def write(self, given: Sequence[Given]) -> None:
+    def write(self, given: Sequence[RankFile]) -> None:
         """Store what the ranks have; all do so at once. Raises SharedSaveError on all where one
         could not."""
         try:
@@ -143,15 +149,14 @@ class SharedSave:
 
         def name(_: Message) -> Message:
             self._vault = self._stack.enter_context(self._open())
-            now = int(self._vault.clock())
-            made = keys.save_name(now, self.settings.label, secrets.token_bytes(8))
+            made = new_name(self._vault, self.settings.label)
             self._stack.enter_context(lease(self._vault, made, self.settings.label))
             return {"name": made.encode()}
 
         told = self._tree.turn(lambda _: {}, name, self._alike)
         self.name = bytes(told["name"]).decode()
 
-    def _cut(self, given: Sequence[Given]) -> _Cut | Exception:
+    def _cut(self, given: Sequence[RankFile]) -> _Cut | Exception:
         """Cut what this rank has; an error is kept until the others can be told."""
         try:
             if not self.is_root:
@@ -201,7 +206,7 @@ class SharedSave:
         answer = self._tree.turn(up, top, lambda told: [{"write": one} for one in split(told)[1:]])
         self._mine = split(answer)[0].astype(np.bool_)
 
-    def _written(self, cut: _Cut | Exception, given: Sequence[Given]) -> None:
+    def _written(self, cut: _Cut | Exception, given: Sequence[RankFile]) -> None:
         """Store this rank's share, and find out where all its chunks are."""
         assert isinstance(cut, _Cut)
 
@@ -271,7 +276,7 @@ class SharedSave:
     # ------------------------------------------------------------------------------- parts
 
     def _store(
-        self, cut: _Cut, given: Sequence[Given]
+        self, cut: _Cut, given: Sequence[RankFile]
     ) -> tuple[list[str], References, npt.NDArray[np.int64]]:
         """Store this rank's share; return its directories, where the chunks of its list lie, and
         its figures."""
@@ -355,9 +360,9 @@ def _both(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArr
     return found
 
 
-def in_memory(path: str, data: Buffer) -> Given:
+def in_memory(path: str, data: Buffer) -> RankFile:
     """Return a file that is in memory."""
-    return Given(path, lambda: io.BufferedReader(_View(data)))
+    return RankFile(path, lambda: io.BufferedReader(_View(data)))
 
 
 class _View(io.RawIOBase):
