@@ -26,7 +26,7 @@ from forestall.vault.runs import (
 )
 from vault.hosts_that_fail import TestHost, hosts
 
-LIFE = 0.6
+LIFE = 1.2
 
 
 @pytest.fixture

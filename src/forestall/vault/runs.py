@@ -67,6 +67,7 @@ class RunHistory:
         still for saves
     saves, read, stored : checkpoints, bytes in them, and bytes stored for them, parity included
     code : with which it finished; None: it has not
+    last : the newest checkpoint, which need not be that of the latest time: clocks differ
     """
 
     words: tuple[str, ...] = ()
@@ -79,6 +80,7 @@ class RunHistory:
     read: int = 0
     stored: int = 0
     code: int | None = None
+    last: str = ""
 
 
 def read_history(vault: Vault, name: str) -> RunHistory:

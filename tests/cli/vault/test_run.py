@@ -199,7 +199,7 @@ def test_a_program_that_saves_itself_goes_on_elsewhere_to_the_last_bit(site: Sit
 def test_asked_to_end_it_is_saved_and_alone_and_too_little_is_told(site: Site) -> None:
     state = site.folder / "state"
     words = site.words("heat", "--signal", "USR1", "--files", str(state), "--checkpoint-every",
-                       "none", "--lease", "3s", "--", sys.executable,
+                       "none", "--lease", "12s", "--", sys.executable,
                        str(site.folder / "heat.py"), "100000", str(state))  # fmt: skip
     running = site.begin(*words)
     site.until(lambda: bool(descendants(running.pid)), running)

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -16,13 +16,15 @@ from forestall.decide.vault.moments import learned
 from forestall.live.guest.processes import descendants
 from forestall.live.runner import driver as module
 from forestall.live.runner.calls import ask
-from forestall.live.runner.driver import UNFINISHED, Driver, RunPlan, RunRules, Surroundings
+from forestall.live.runner.driver import UNFINISHED, Driver
 from forestall.live.runner.held import HeldProgram, RunError
-from forestall.live.runner.upload import ImageSaving
+from forestall.live.runner.plan import RunPlan, RunRules, Surroundings
+from forestall.live.runner.upload import ImageSaving, KeptNewest
 from forestall.live.runner.ways import ProgramStart, SelfSaving
 from forestall.model.errors import InputError
 from forestall.vault import keys
 from forestall.vault.repository import Vault, VaultRules
+from forestall.vault.runs import RunHistory, Sign, write_history
 from forestall.vault.saving import SaveSettings, save
 from vault.hosts_that_fail import hosts
 
@@ -143,6 +145,64 @@ def test_a_program_that_never_saves_itself(runs: Runs) -> None:
 def test_only_the_newest_checkpoints_stay(runs: Runs) -> None:
     assert runs.run(runs.stop_after(4), keep=2) == UNFINISHED
     assert len(runs.vault.names()) == 2
+
+
+def test_the_newest_is_known_where_clocks_differ(runs: Runs) -> None:
+    """A machine whose clock is a day behind goes on, and is gone on from."""
+    assert runs.run(runs.stop_after(1)) == UNFINISHED
+    ahead = set(runs.vault.names())
+    runs.vault.clock = lambda: time.time() - 86_400
+    assert runs.run(runs.stop_after(1), keep=9) == UNFINISHED
+    newest = sorted(set(runs.vault.names()) - ahead)[-1]
+    runs.vault.clock = time.time
+    runs.said.clear()
+    assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
+    assert f"went on from checkpoint {newest}" in runs.said[0]
+
+
+def test_an_image_that_did_not_reach_the_vault_is_gone_on_from_here(runs: Runs) -> None:
+    assert runs.run(runs.stop_after(1)) == UNFINISHED
+
+    def saw(line: str) -> None:
+        if "saved:" in line:
+            for one in runs.hosts:
+                one.away = True
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    assert runs.run(saw, life=30.0) == 128 + signal.SIGTERM
+    for one in runs.hosts:
+        one.away = False
+    there, before = (runs.folder / "runs" / "job"), runs.vault.names()
+    assert len(list(there.glob("image-*"))) == 2
+    runs.said.clear()
+    for host in runs.hosts:  # what the second could not remove
+        for key in [one for one in host.objects if "/lease-" in one]:
+            del host.objects[key]
+    assert runs.run(runs.stop_after(1)) == UNFINISHED
+    assert "went on from an image on this host" in runs.said[0]
+    assert len(runs.vault.names()) > len(before)
+    runs.said.clear()
+    (there / "image-0" / "checkpoint").mkdir(parents=True)
+    assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
+    assert "went on from checkpoint" in runs.said[0]
+
+
+def test_a_program_that_finished_is_not_begun_again_for_a_driver_that_died(runs: Runs) -> None:
+    runs.words = ("sh", "-c", "echo again >> again")
+    write_history(runs.vault, "job", RunHistory(runs.words, 3, code=0))
+    sign = Sign(host="far", place="far", held=True, life=0.1)
+    runs.vault.put_told(f"{keys.RUNS}job/lease-other", asdict(sign))
+    assert runs.run() == 0
+    assert "had finished with code 0" in runs.said[-1]
+    assert not (runs.folder / "again").exists()
+    assert runs.run() == 0
+    assert (runs.folder / "again").exists()
+
+
+def test_which_go() -> None:
+    keeping = KeptNewest(2, ("b", "a"))
+    assert keeping.outdated(["x", "a", "0", "b", "y"], "0") == ["x", "y", "b"]
+    assert keeping.outdated(["a", "0"], "0") == []
 
 
 def test_asking_where_nobody_answers(tmp_path: Path) -> None:

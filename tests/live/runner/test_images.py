@@ -22,7 +22,7 @@ from forestall.live.runner.images import (
 
 
 def told(paths: tuple[str, ...]) -> ImageTold:
-    return ImageTold("job", ("x", "y"), "/", "files", paths, 1.5, {"a": 1})
+    return ImageTold("job", ("x", "y"), "/", "files", paths, 1.5, "boot", "id")
 
 
 def test_files_and_folders_come_back(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ class CriuWay(SavingWay):
         for log in (command.DUMP_LOG,):
             (folder / log).unlink(missing_ok=True)
         pause = command.frozen_time(folder)
-        return SavedState(paths, {}, time.monotonic() - begun if pause is None else pause)
+        return SavedState(paths, time.monotonic() - begun if pause is None else pause)
 
     def _frozen(self, held: HeldProgram, tool: int, frozen: Path, begun: float) -> bool:
         """Wait until all stands still; False where CRIU gave up before."""

@@ -26,15 +26,9 @@ from forestall.decide.vault.moments import FailureOutlook, forecast, learned, me
 from forestall.live.agent.place import default_folder
 from forestall.live.agent.status import read_status
 from forestall.live.guest.follow import Writer
-from forestall.live.runner.calls import ask
-from forestall.live.runner.driver import (
-    OUTPUT,
-    Driver,
-    RunPlan,
-    RunRules,
-    Surroundings,
-    is_driven,
-)
+from forestall.live.runner.calls import ask, is_driven
+from forestall.live.runner.driver import OUTPUT, Driver
+from forestall.live.runner.plan import RunPlan, RunRules, Surroundings
 from forestall.live.runner.upload import ImageSaving
 from forestall.live.runner.ways import ProgramStart, SavingWay, SelfSaving, checked_files
 from forestall.model.cluster.actions import Requeue

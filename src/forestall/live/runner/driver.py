@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import select
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from forestall.decide.vault.moments import Cost, FailureOutlook, SaveChoice, by_interval, by_risk
+from forestall.decide.vault.moments import Cost, SaveChoice, by_interval, by_risk
+from forestall.live.guest.files import boot_id
 from forestall.live.guest.follow import Writer, followed
-from forestall.live.runner.calls import Calls, answer, asked
+from forestall.live.runner.calls import ASKING, ENDING, Calls, answer, asked, locked
 from forestall.live.runner.held import HeldProgram, RunError
 from forestall.live.runner.images import (
     FOLDER,
+    ImageError,
     ImageTold,
     fresh_image,
+    remove_image,
     size_of,
 )
-from forestall.live.runner.upload import Image, ImageSaving, Upload
-from forestall.live.runner.ways import ProgramStart, SavingWay
+from forestall.live.runner.plan import RunPlan, RunRules, Surroundings
+from forestall.live.runner.upload import Image, KeptNewest, Upload
+from forestall.live.runner.ways import SavingWay
 from forestall.model.errors import ForestallError, InputError
 from forestall.vault.collecting import forget
 from forestall.vault.hosts.host import HostError
-from forestall.vault.manifests import Manifest
 from forestall.vault.pool import LostError
 from forestall.vault.recovery import restore
 from forestall.vault.repository import Vault
@@ -41,67 +41,17 @@ LOOK: Final = 0.5
 """s between two looks at most."""
 AGAIN: Final = 10.0
 """s until a save is tried again that failed."""
-BACK: Final = "back"
+BACK, IMAGES = "back", "image-*"
 OUTPUT: Final = ("stdout", "stderr")
-LOCK: Final = "lock"
 
 
-@dataclass(frozen=True)
-class RunRules:
-    """How a program is run.
-
-    Attributes
-    ----------
-    saving : how images are saved
-    every : s of work between saves; None: by cost and risk; inf: only when asked
-    keep : checkpoints that stay
-    local : bytes that images may take on this host
-    patience : s between SIGTERM and SIGKILL
-    life : s without a sign of life after which another host may take the program over
-    fresh : begin it again, whatever was saved
-    """
-
-    saving: ImageSaving
-    every: float | None = None
-    keep: int = 3
-    local: int = 1 << 40
-    patience: float = 5.0
-    life: float = 30.0
-    fresh: bool = False
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """What is run.
-
-    Attributes
-    ----------
-    name : by which it is found again
-    start : the program
-    place : folder of its images, here
-    """
+class Found(NamedTuple):
+    """What a program goes on from: the checkpoint's id, or what else it is, and its image here,
+    which came from the vault or was made on this host and is `local`."""
 
     name: str
-    start: ProgramStart
-    place: Path
-
-
-@dataclass
-class Surroundings:
-    """What a driver asks and tells.
-
-    Attributes
-    ----------
-    outlook : returns how likely a failure is, from the run's history
-    say : takes lines for people
-    show : take what the program prints, where that goes into files
-    requeues : whether a batch system starts this again, so that SIGUSR1 ends the program
-    """
-
-    outlook: Callable[[RunHistory], FailureOutlook]
-    say: Callable[[str], None] = lambda line: None
-    show: tuple[Writer, ...] = ()
-    requeues: bool = False
+    image: Path
+    local: bool = False
 
 
 class Driver:
@@ -129,6 +79,7 @@ class Driver:
         self._retry_at = 0.0
         self._told: set[str] = set()
         self._slot = self._size = 0
+        self._made: list[str] = []  # checkpoints of this time, oldest first
 
     @property
     def ran(self) -> float:
@@ -147,19 +98,22 @@ class Driver:
         place = self.run_of.place
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         lease = RunLease(self.vault, self.run_of.name, self.rules.life, lambda: self.ran)
-        with _locked(place), self._calls.listening():
+        with locked(place), closing(self._calls), self._calls.listening(ASKING):
             lease.take(self.around.say)
             try:
-                with HeldProgram(alone=self.way.alone) as held:
-                    self._start(held, lease)
+                self.history = read_history(self.vault, self.run_of.name)
+                if self._was_over(lease):
+                    return 0
+                found = self._prepare()
+                with self._calls.listening(ENDING), HeldProgram(alone=self.way.alone) as held:
+                    self._start(held, lease, found)
                     with followed(self._shown()):
                         self._drive(held, lease)
                         self._end(held)
-                    self._close(lease)
+                    self._close()
             finally:
+                self._abandon()
                 lease.close()
-                for old in place.glob(f"*{BACK}-*"):
-                    shutil.rmtree(old, ignore_errors=True)
         return self.code
 
     def _shown(self) -> list[tuple[Path, Writer]]:
@@ -170,28 +124,62 @@ class Driver:
 
     # ----------------------------------------------------------------------------------- start
 
-    def _start(self, held: HeldProgram, lease: RunLease) -> None:
-        self.history = read_history(self.vault, self.run_of.name)
+    def _was_over(self, lease: RunLease) -> bool:
+        """Whether the program finished, and its driver was killed before it could say so: then it
+        is not begun again."""
+        over = self.history.code == 0 and lease.left_at is not None and not self.rules.fresh
+        if over:
+            self._forget_all()
+            self._say("it had finished with code 0 when its driver was killed")
+        return over
+
+    def _prepare(self) -> Found | None:
+        """Return what to go on from; None for the beginning."""
         words = self.run_of.start.words
         if self.rules.fresh or self.history.code is not None:
             if self.history.code is not None:
                 self._say("it has finished before; it begins again")
             self._forget_all()
             self.history = RunHistory(words)
-        found = self._found()
+        else:
+            local = self._local()
+            if local is not None:
+                return local
+        for old in self.run_of.place.glob(IMAGES):
+            remove_image(old)
+        return self._found()
+
+    def _local(self) -> Found | None:
+        """Return the newest image of this host that is whole and did not come into the vault, where
+        nothing newer did."""
+        found: list[tuple[float, Found]] = []
+        for folder in self.run_of.place.glob(IMAGES):
+            try:
+                told = ImageTold.read(folder / FOLDER)
+            except ImageError:
+                continue
+            if (told.name, told.boot, told.after) == (
+                self.run_of.name, boot_id(), self.history.last
+            ):  # fmt: skip
+                found.append((told.ran, Found("an image on this host", folder / FOLDER, True)))
+        return max(found, key=lambda one: one[0])[1] if found else None
+
+    def _start(self, held: HeldProgram, lease: RunLease, found: Found | None) -> None:
+        words = self.run_of.start.words
         if found is None:
             for path in self._output():
                 path.write_bytes(b"")
             self.way.begin(held, self.run_of.start)
             self._say("started from its beginning")
         else:
-            self._go_on(held, lease, *found)
+            self._go_on(held, lease, found)
         self._began = time.monotonic()
         self._saved = self._before
         self.history = replace(self.history, words=words, starts=self.history.starts + 1)
         self._write_history()
 
-    def _go_on(self, held: HeldProgram, lease: RunLease, made: Manifest, image: Path) -> None:
+    def _go_on(self, held: HeldProgram, lease: RunLease, found: Found) -> None:
+        image = found.image
         told = ImageTold.read(image)
         start = self.run_of.start
         if told.words != start.words or told.method != self.way.name:
@@ -200,7 +188,12 @@ class Driver:
                              f"{told.method}, not {ours!r} by {self.way.name}; give it another "
                              "{name}, or begin again by {fresh}")  # fmt: skip
         begun = time.monotonic()
-        self.way.go_on(held, start, image, told, made.name)
+        try:
+            self.way.go_on(held, start, image, told, found.name)
+        except RunError:
+            if found.local:  # what is in the vault was checked
+                remove_image(image.parent)
+            raise
         took = time.monotonic() - begun
         lost = max(self.history.ran, lease.left_at or 0.0) - told.ran
         gone = lease.left_at is not None
@@ -209,15 +202,22 @@ class Driver:
             self.history, lost=self.history.lost + max(0.0, lost),
             evictions=self.history.evictions + gone, ran=told.ran,
         )  # fmt: skip
-        self._say(f"went on from checkpoint {made.name} after {told.ran:.1f} s of running; "
+        what = found.name if found.local else f"checkpoint {found.name}"
+        self._say(f"went on from {what} after {told.ran:.1f} s of running; "
                   f"{max(0.0, lost):.1f} s are run again; back in {took:.1f} s")  # fmt: skip
-        shutil.rmtree(image.parent, ignore_errors=True)
+        if found.local:
+            self._slot = int(image.parent.name.removeprefix("image-"))
+            self._begin_upload(Image(image, told.ran, 0.0))
+        else:
+            remove_image(image.parent)
 
-    def _found(self) -> tuple[Manifest, Path] | None:
-        """Return the newest checkpoint that can be recovered, and its image here. Raises LostError
-        where there are some, and none can be."""
+    def _found(self) -> Found | None:
+        """Return the newest checkpoint that can be recovered. Raises LostError where there are
+        some, and none can be."""
         first: LostError | None = None
-        for one in reversed(self.vault.manifests(self.rules.saving.label)):
+        there = self.vault.manifests(self.rules.saving.label)
+        for one in sorted(there, key=lambda one: (one.name == self.history.last, one.name),
+                          reverse=True):  # fmt: skip
             to = self.run_of.place / f"{BACK}-{one.name}"
             shutil.rmtree(to, ignore_errors=True)  # it was whole; one that was not is gone on with
             try:
@@ -226,7 +226,7 @@ class Driver:
                 self._say(f"checkpoint {one.name} cannot be recovered: {error}")
                 first = first or error
                 continue
-            return one, to / FOLDER
+            return Found(one.name, to / FOLDER)
         if first is not None:
             raise first
         return None
@@ -295,11 +295,14 @@ class Driver:
         if image is None:
             return False
         self._say(f"saved: {why}; it stood still for {image.pause:.2f} s")
-        self._upload = Upload(
-            self.vault, image, self.rules.saving, self.rules.keep, self._calls.wake
-        )  # fmt: skip
-        self._upload.start()
+        self._begin_upload(image)
         return True
+
+    def _begin_upload(self, image: Image) -> Upload:
+        keeping = KeptNewest(self.rules.keep, tuple(self._made))
+        self._upload = Upload(self.vault, image, self.rules.saving, keeping, self._calls.wake)
+        self._upload.start()
+        return self._upload
 
     def _image(self, held: HeldProgram, *, last: bool) -> Image | None:
         """Save the program on this host; None where that fails, which is told. The last image may
@@ -314,7 +317,7 @@ class Driver:
             kept = self.way.save(held, folder, last=last)
             start = self.run_of.start
             told = ImageTold(self.run_of.name, start.words, str(start.cwd), self.way.name,
-                             kept.paths, ran, kept.facts)  # fmt: skip
+                             kept.paths, ran, boot_id(), self.history.last)  # fmt: skip
             told.write(folder)
             image = Image(folder, ran, kept.pause)
             self._size = size_of(folder)
@@ -325,7 +328,7 @@ class Driver:
             self._retry_at = time.monotonic() + AGAIN
             if held.code is None:
                 self._say(f"not saved: {error}")
-            shutil.rmtree(place, ignore_errors=True)
+            remove_image(place)
             return None
         self._still += image.pause
         self.history = replace(self.history, still=self.history.still + image.pause)
@@ -350,18 +353,21 @@ class Driver:
             return
         upload.join()
         self._upload = None
-        shutil.rmtree(upload.image.folder.parent, ignore_errors=True)
-        self.cost = self.cost.after(upload.image.pause, upload.overhead)
+        if upload.image.pause:
+            self.cost = self.cost.after(upload.image.pause, upload.overhead)
         if upload.made is None:
             self._retry_at = time.monotonic() + AGAIN
             self._say(f"not in the vault: {upload.why}")
         else:
+            remove_image(upload.image.folder.parent)
             self._saved = upload.image.ran
+            self._made.append(upload.made.name)
             self._say(f"checkpoint {upload.made.name} is in the vault")
             figures, old = upload.made.figures, self.history
             self.history = replace(
                 old, saves=old.saves + 1, read=old.read + upload.made.size,
                 stored=old.stored + int(figures.get("stored", 0)), ran=self.ran,
+                last=upload.made.name,
             )  # fmt: skip
             self._write_history()
         if upload.said:
@@ -404,14 +410,12 @@ class Driver:
         if self._upload is not None:
             self._upload.join()
             self._settle()
-        upload = Upload(self.vault, image, self.rules.saving, self.rules.keep, self._calls.wake)
-        upload.start()
+        upload = self._begin_upload(image)
         while upload.is_alive():
             select.select([self._calls], [], [], LOOK)
             self._calls.heard()
             if len(self._calls.ending) > 1 and signal.SIGINT in self._calls.ending[1:]:
                 upload.cancel()
-        self._upload = upload
         self._settle()
         return upload.made is not None
 
@@ -439,10 +443,20 @@ class Driver:
             self.history = replace(self.history, evictions=self.history.evictions + 1)
         self._say(f"ended with code {code}")
 
-    def _close(self, lease: RunLease) -> None:
+    def _abandon(self) -> None:
+        """Wait for nothing any more, and leave nothing here that has no use."""
+        if self._upload is not None:
+            self._upload.cancel()
+            self._upload.join()
+        for old in self.run_of.place.glob(f"*{BACK}-*"):
+            shutil.rmtree(old, ignore_errors=True)
+
+    def _close(self) -> None:
         self.history = replace(self.history, ran=self.ran)
         self._write_history()
         if self.history.code == 0:
+            for old in self.run_of.place.glob(IMAGES):
+                remove_image(old)
             with suppress(ForestallError):
                 self._forget_all()
 
@@ -461,28 +475,3 @@ class Driver:
         if text not in self._told:
             self._told.add(text)
             self._say(text)
-
-
-@contextmanager
-def _locked(place: Path) -> Iterator[None]:
-    """Hold a folder's lock. Raises InputError where another process has it."""
-    handle = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{place.name} runs already on this host") from None
-        yield
-    finally:
-        os.close(handle)
-
-
-def is_driven(place: Path) -> bool:
-    """Return whether a driver is at work on a folder."""
-    try:
-        with _locked(place):
-            return False
-    except InputError:
-        return True
-    except OSError:
-        return False

@@ -15,7 +15,7 @@ import shutil
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,7 +43,8 @@ class ImageTold:
     method : how it was saved
     paths : where its files belong, in order; "": there was none
     ran : s that the program had run in all
-    facts : of the method
+    boot : of the machine when it was made: after another one nobody knows what reached its disk
+    after : the newest checkpoint in the vault when it was made
     """
 
     name: str
@@ -52,7 +53,8 @@ class ImageTold:
     method: str
     paths: tuple[str, ...] = ()
     ran: float = 0.0
-    facts: dict[str, Any] = field(default_factory=dict)
+    boot: str = ""
+    after: str = ""
 
     def write(self, image: Path) -> None:
         """Write it into an image. Raises OSError."""
@@ -77,9 +79,16 @@ class ImageTold:
 def fresh_image(place: Path) -> Path:
     """Return a new empty image below a folder; what lay there is removed. Raises OSError."""
     image = place / FOLDER
-    shutil.rmtree(image, ignore_errors=True)
+    remove_image(place)
     (image / FILES).mkdir(parents=True, mode=0o700)
     return image
+
+
+def remove_image(place: Path) -> None:
+    """Remove the image below a folder, and that; one that is half gone is none."""
+    with suppress(OSError):
+        (place / FOLDER / TOLD).unlink()
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def size_of(folder: Path) -> int:

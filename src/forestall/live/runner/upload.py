@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from forestall.model.errors import ForestallError
-from forestall.vault.collecting import Retention, collect, forget, outdated
+from forestall.vault.collecting import collect, forget
 from forestall.vault.manifests import Manifest
 from forestall.vault.repository import Vault
 from forestall.vault.saving import SaveTold
@@ -25,6 +25,20 @@ class ImageSaving(NamedTuple):
 
     label: str
     save: Callable[[Vault, Path, Callable[[SaveTold], None]], Manifest]
+
+
+class KeptNewest(NamedTuple):
+    """How many checkpoints stay, and which of them this driver made, oldest first: names tell their
+    age only where clocks agree."""
+
+    most: int
+    made: tuple[str, ...] = ()
+
+    def outdated(self, there: Sequence[str], newest: str) -> list[str]:
+        """Return those of the checkpoints that go, oldest first."""
+        ours = [*self.made, newest]
+        others = sorted(name for name in there if name not in ours)
+        return [*others, *(name for name in ours if name in there)][: -self.most]
 
 
 @dataclass(frozen=True)
@@ -55,14 +69,19 @@ class Upload(threading.Thread):
     """
 
     def __init__(
-        self, vault: Vault, image: Image, saving: ImageSaving, keep: int, over: Callable[[], None]
+        self,
+        vault: Vault,
+        image: Image,
+        saving: ImageSaving,
+        keeping: KeptNewest,
+        over: Callable[[], None],
     ) -> None:
         super().__init__(name="upload", daemon=True)
         self.image = image
         self.made: Manifest | None = None
         self.why = self.said = ""
         self.overhead = 0.0
-        self._vault, self._saving, self._keep, self._over = vault, saving, keep, over
+        self._vault, self._saving, self._keeping, self._over = vault, saving, keeping, over
         self._cancelled = threading.Event()
 
     def run(self) -> None:
@@ -78,7 +97,7 @@ class Upload(threading.Thread):
         used = now.user + now.system - before.user - before.system
         self.overhead = used / len(os.sched_getaffinity(0))
         if self.made is not None:
-            self._let_go()
+            self._let_go(self.made.name)
         self._over()
 
     def cancel(self) -> None:
@@ -89,12 +108,13 @@ class Upload(threading.Thread):
         if self._cancelled.is_set():
             raise CancelledError
 
-    def _let_go(self) -> None:
+    def _let_go(self, made: str) -> None:
         try:
-            vault, label = self._vault, self._saving.label
-            gone = outdated(vault.manifests(label), Retention(self._keep), vault.clock() + 1)
-            for one in gone:
-                forget(vault, one.name)
+            vault = self._vault
+            there = [one.name for one in vault.manifests(self._saving.label)]
+            gone = self._keeping.outdated(there, made)
+            for name in gone:
+                forget(vault, name)
             if gone:
                 collect(vault)
         except (ForestallError, OSError) as error:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from forestall.live.runner.held import HeldProgram, RunError
 from forestall.live.runner.images import ImageTold, keep_files, put_back, signature
@@ -25,11 +25,9 @@ SHELL: Final = "/bin/sh"
 
 
 class SavedState(NamedTuple):
-    """What became part of an image: where its files belong, facts of the way, and s that the
-    program stood still."""
+    """What became part of an image: where its files belong, and s that the program stood still."""
 
     paths: tuple[str, ...]
-    facts: dict[str, Any]
     pause: float
 
 
@@ -94,7 +92,7 @@ class SelfSaving(SavingWay):
         begun = time.monotonic()
         save = self._by_signal if self.number else self._by_command
         ended = save(held, image, begun + self.timeout)
-        return SavedState(keep_files(self.files, image), {}, ended - begun)
+        return SavedState(keep_files(self.files, image), ended - begun)
 
     def _by_signal(self, held: HeldProgram, image: Path, late: float) -> float:
         self._caught(held, min(late, time.monotonic() + READY))

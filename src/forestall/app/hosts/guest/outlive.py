@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from forestall.live.guest.settings import GuestSettings
+from forestall.live.runner.calls import asking
 from forestall.model.errors import ParameterError
 
 QUIET: Final = ("--lease", "3m")
@@ -44,18 +45,17 @@ def outliving(
         more = shlex.split(options)
     except ValueError as error:
         raise ParameterError("outlive", options, f"options of forestall run ({error})") from None
-    run = [sys.executable, "-m", "forestall", "run", "--name", name, "--folder",
-           str(folder.absolute() / "runs")]  # fmt: skip
-    hook = shlex.join([*run, "--save-now", *_where(more)])
+    place = folder.absolute() / "runs"
+    run = [sys.executable, "-m", "forestall", "run", "--name", name, "--folder", str(place)]
+    hook = asking(_place(more, place) / name)
     return Outliving([*run, *QUIET, *more, "--", *words], replace(settings, checkpoint=hook))
 
 
-def _where(options: Sequence[str]) -> list[str]:
-    """Return those of the options that say where its images lie."""
-    found: list[str] = []
+def _place(options: Sequence[str], place: Path) -> Path:
+    """Return where the images lie, which options may change."""
     for number, word in enumerate(options):
-        if word == "--folder":
-            found += options[number : number + 2]
+        if word == "--folder" and options[number + 1 :]:
+            place = Path(options[number + 1]).absolute()
         elif word.startswith("--folder="):
-            found.append(word)
-    return found
+            place = Path(word.partition("=")[2]).absolute()
+    return place
