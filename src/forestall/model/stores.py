@@ -17,9 +17,12 @@ MOST_BYTES: Final = 2**50
 MOST_RATE: Final = 10**12
 MOST_PIECES: Final = 32
 MOST_KEPT: Final = 64
-_UNITS: Final = {"": 1, "B": 1}
-_UNITS |= {f"{p}B": 1000**k for k, p in enumerate(("k", "M", "G", "T"), 1)}
-_UNITS |= {f"{p}iB": 1024**k for k, p in enumerate(("K", "M", "G", "T"), 1)}
+_UNITS: Final = {
+    "": 1,
+    "B": 1,
+    **{f"{prefix}B": 1000**k for k, prefix in enumerate(("k", "M", "G", "T"), 1)},
+    **{f"{prefix}iB": 1024**k for k, prefix in enumerate(("K", "M", "G", "T"), 1)},
+}
 _BYTES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 _RATES: Final = ("near", "far", "host", "server", "line", "disk", "speed")
 
@@ -75,8 +78,8 @@ class Stores:
         """Raise ParameterError for what stores cannot be."""
         _hold(self.layout in LAYOUTS, f"layout={self.layout}", "one of " + ", ".join(LAYOUTS))
         _hold(self.choice in CHOICES, f"choice={self.choice}", "one of " + ", ".join(CHOICES))
-        _hold(1 <= self.data, f"data={self.data}", "data of at least 1")
-        _hold(0 <= self.parity, f"parity={self.parity}", "parity of at least 0")
+        _hold(self.data >= 1, f"data={self.data}", "data of at least 1")
+        _hold(self.parity >= 0, f"parity={self.parity}", "parity of at least 0")
         pieces = self.data + self.parity
         _hold(pieces <= MOST_PIECES, f"data + parity = {pieces}", f"at most {MOST_PIECES} pieces")
         _hold(1 <= self.size <= MOST_BYTES, f"size={self.size}", "a size of 1 B to 1 PiB")
@@ -135,9 +138,7 @@ class Stores:
         """It as it could be given, always the same way: all that is not as by default."""
         plain = Stores(layout=self.layout)
         told = ((one.name, getattr(self, one.name)) for one in fields(self))
-        other = (
-            f"{name}={_plain(value)}" for name, value in told if value != getattr(plain, name)
-        )
+        other = (f"{name}={_plain(value)}" for name, value in told if value != getattr(plain, name))
         return " ".join([f"layout={self.layout}", *other])
 
     @classmethod

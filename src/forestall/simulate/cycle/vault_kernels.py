@@ -95,8 +95,8 @@ def completed(vault, number):
 
 @kernel
 def begin_save(vault, world, number, host, now, kind):
-    """Begin to save a guest whose work has been counted up to now; return whether it could be: enough
-    hosts are reached, and a last checkpoint is over within the owner's grace."""
+    """Begin to save a guest whose work has been counted up to now; return whether it could be:
+    enough hosts are reached, and a last checkpoint is over within the owner's grace."""
     mine, guest, rules = vault.guests[number], world.guests[number], vault.rules
     prune(vault, now)
     base = next_base(vault, world, number, now)
@@ -174,7 +174,7 @@ def begin_stay(vault, state, world, number, host):
 def stop_transfer(vault, number, now):
     """Break off the transfer of a guest whose stay ends, or complete it where it is over."""
     mine = vault.guests[number]
-    if mine.phase == SAVING or mine.phase == RESTORING:
+    if mine.phase in (SAVING, RESTORING):
         one = vault.transfers[mine.row]
         if one.until > now:
             one.until = now

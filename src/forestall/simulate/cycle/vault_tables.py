@@ -115,7 +115,8 @@ def _kept_before(stays: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 def _between_sites(outcome: CycleOutcome, over: npt.NDArray[np.bool_]) -> int:
     """Return the bytes of completed transfers that went between sites."""
     stored, stores = outcome.stored, outcome.parameters.stores
-    assert stored is not None and stores is not None
+    assert stored is not None
+    assert stores is not None
     rows = stored.transfers[over]
     if stores.layout in _BEYOND:
         return exact_sum(rows["bytes"])
