@@ -32,13 +32,13 @@ test: debian lint types imports unit
 # tests are skipped, and say so.
 APT := DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::http::Timeout=30
 PACKAGES := $(shell cat $(addsuffix /debian-packages.txt, tests/slurm_cluster tests/qemu_machines \
-  tests/condor_pool tests/postgresql_server tests/chromium_browser))
+  tests/condor_pool tests/postgresql_server tests/chromium_browser tests/sftp_server))
 debian:
 	@missing=; for package in $(PACKAGES); do \
 	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q ' ok installed' || \
 	    missing="$$missing $$package"; \
 	done; \
-	if [ -z "$$missing" ]; then echo "Debian packages of a real Slurm, QEMU, HTCondor, PostgreSQL and Chromium: all there"; \
+	if [ -z "$$missing" ]; then echo "Debian packages of a real Slurm, QEMU, HTCondor, PostgreSQL, Chromium and OpenSSH: all there"; \
 	elif [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
 	  echo "tests with real servers or a browser will be skipped: no root or no apt-get to install$$missing"; \
 	elif said=$$({ $(APT) update && \

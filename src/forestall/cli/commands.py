@@ -150,6 +150,10 @@ COMMANDS: Final = (
         "Save files on storage hosts so that some of these may be lost, and bring them back.",
     ),
     CommandEntry(
+        "storage", "vault.storage", LIVE,
+        "Keep checkpoints of other machines on this one's disk, and say how storage hosts are.",
+    ),
+    CommandEntry(
         "serve", "live.serve", LIVE,
         "Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command "
         "this\nis the server itself, until Ctrl-C or SIGTERM.",

@@ -21,6 +21,8 @@ MOST_PROCESSORS: Final = 2**16
 MOST_ROUNDED: Final = 1e-3
 """Share of a duration that may go as it becomes whole seconds, as that of ``1.3333h`` does."""
 
+MOST_BYTES: Final = 2**63 - 1
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmgtp]?)(b|ib|)")
 _UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _SLURM = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 _ALLOWED = "a duration such as 90s, 15m, 36h, 4d, 1-12:00:00 or a number of seconds"
@@ -132,3 +134,23 @@ def typed_duration(seconds: int) -> str:
     ['0s', '45s', '90m', '5h', '1d']
     """
     return exact_duration(seconds).replace(" min", "m").replace(" ", "")
+
+
+def parse_size(text: str, name: str = "size") -> int:
+    """Return the bytes that ``900``, ``50GiB``, ``50G`` (binary) or ``50GB`` (decimal) is.
+
+    Raises ParameterError naming `name`.
+
+    >>> [parse_size(text) for text in ("900", "1K", "2KiB", "2kB")]
+    [900, 1024, 2048, 2000]
+    """
+    found = _SIZE.fullmatch(text.strip().lower())
+    if found is None:
+        raise ParameterError(name, text, "a size such as 50GiB or 500MB")
+    number, unit, ending = found.groups()
+    base = 1000 if unit and ending == "b" else 1024
+    factor: int = base ** (" kmgtp".index(unit) if unit else 0)
+    size = round(float(number) * factor)
+    if size > MOST_BYTES:
+        raise ParameterError(name, text, "a size below 8 EiB")
+    return size

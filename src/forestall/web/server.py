@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from forestall.model.errors import InputError, TraceError, of_system
+from forestall.model.errors import InputError, ParameterError, TraceError, of_system
 from forestall.web.api.access import PEER
 
 _BACKLOG: Final = 256
@@ -24,11 +25,29 @@ _LEAVE: Final = 5
 
 @dataclass(frozen=True)
 class Listening:
-    """Where to listen; port None: on no address, path None: on no socket."""
+    """Where to listen; port None: on no address, path None: on no socket.
+
+    `certificate`, `private_key` : files for TLS; without them it is plain HTTP
+    `most` : connections at once; None: any number
+    """
 
     host: str = "127.0.0.1"
     port: int | None = 0
     path: Path | None = None
+    certificate: Path | None = None
+    private_key: Path | None = None
+    most: int | None = None
+
+    def check(self) -> None:
+        """Raise ParameterError or TraceError for files that are no certificate and its key."""
+        if self.certificate is None and self.private_key is None:
+            return
+        if self.certificate is None or self.private_key is None:
+            missing = "tls_cert" if self.certificate is None else "tls_key"
+            raise ParameterError(missing, None, "a file: certificate and key go together")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with of_system(self.certificate, "is no certificate, with its key, that can be read"):
+            context.load_cert_chain(self.certificate, self.private_key)
 
 
 class PeerProtocol(H11Protocol):
@@ -51,12 +70,15 @@ def _user_at(link: Any) -> int:
 class SiteServer:
     """Serves an application; its sockets listen from the beginning, so that its address is known.
 
-    Raises TraceError for an address that cannot be listened on, InputError for a socket on which
-    another server listens.
+    `protocol` : of HTTP. Raises TraceError for an address that cannot be listened on, or files that
+    are no certificate; InputError for a socket on which another server listens.
     """
 
-    def __init__(self, app: Any, where: Listening) -> None:
-        self._path = where.path
+    def __init__(
+        self, app: Any, where: Listening, protocol: type[H11Protocol] | None = None
+    ) -> None:
+        where.check()
+        self._path, self._scheme = where.path, "https" if where.certificate else "http"
         self._sockets: list[socket.socket] = []
         try:
             if where.port is not None:
@@ -67,9 +89,11 @@ class SiteServer:
             self._close()
             raise
         config = uvicorn.Config(
-            app, http=PeerProtocol, log_level="warning", access_log=False, server_header=False,
-            proxy_headers=False, lifespan="on", timeout_graceful_shutdown=_LEAVE,
-            ws_max_size=2**20, backlog=_BACKLOG,
+            app, http=protocol or PeerProtocol, log_level="warning", access_log=False,
+            server_header=False, proxy_headers=False, lifespan="on",
+            timeout_graceful_shutdown=_LEAVE, ws_max_size=2**20, backlog=_BACKLOG,
+            limit_concurrency=where.most,
+            ssl_certfile=where.certificate, ssl_keyfile=where.private_key,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
 
@@ -79,7 +103,8 @@ class SiteServer:
         for one in self._sockets:
             if one.family != socket.AF_UNIX:
                 host, port = one.getsockname()[:2]
-                return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+                named = f"[{host}]" if ":" in host else host
+                return f"{self._scheme}://{named}:{port}"
         return f"unix:{self._path}"
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:

@@ -18,7 +18,8 @@ from forestall._lazy import lazily
 from forestall.cli.live.files import register
 from forestall.cli.registry import command, group_of, guarded
 from forestall.cli.runs.options import Json
-from forestall.cli.screen import say, say_json, show
+from forestall.cli.screen import say, say_json
+from forestall.cli.tokens import add_token, revoke_tokens, show_tokens
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 
@@ -223,11 +224,7 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Make a token and print it: it is shown only now."""
-    token = _store(settings, ledger, tokens).add(name, role)
-    if as_json:
-        say_json({"name": name, "role": role, "token": token})
-    else:
-        print(token)
+    add_token(_store(settings, ledger, tokens), name, role, as_json=as_json)
 
 
 @command(token_app, "list", "forestall serve token list --ledger sqlite:///demo.db")
@@ -235,18 +232,7 @@ def list_(
     settings: Settings = None, ledger: Ledger = None, tokens: Tokens = None, as_json: Json = False
 ) -> None:
     """List who has tokens, without the tokens."""
-    known = _store(settings, ledger, tokens).all()
-    if as_json:
-        say_json(
-            {"tokens": [{"name": one.name, "role": one.role, "id": one.hash[:12], "made": one.made}
-                        for one in known]}
-        )  # fmt: skip
-        return
-    rows = [
-        (one.hash[:12], one.name, one.role, f"{datetime.fromtimestamp(one.made, UTC):%Y-%m-%d}")
-        for one in known
-    ]
-    show(rows, ("Id", "Name", "Role", "Made"))
+    show_tokens(_store(settings, ledger, tokens), as_json=as_json)
 
 
 @command(
@@ -262,8 +248,7 @@ def revoke(
     tokens: Tokens = None,
 ) -> None:
     """Forget the tokens of a name, or one by its id; a running server knows at once."""
-    count = _store(settings, ledger, tokens).revoke(which)
-    say(f"{count} token{'' if count == 1 else 's'} revoked")
+    revoke_tokens(_store(settings, ledger, tokens), which)
 
 
 def _store(settings: Path | None, ledger: str | None, tokens: Path | None) -> api_tokens.TokenStore:

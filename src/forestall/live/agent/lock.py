@@ -15,27 +15,29 @@ from typing import Final
 
 from forestall.model.errors import InputError, TraceError, of_system
 
-LOCK: Final = "agent.lock"
+AGENT: Final = "agent"
+LOCK: Final = f"{AGENT}.lock"
 AGAIN: Final = 0.2
 """Seconds after which a lock that is taken is tried again: who asks `running` holds it shortly."""
 
 
 @contextmanager
-def only_agent(folder: Path) -> Iterator[None]:
-    """Be the one agent of a folder, which is made where it is not there.
+def only_agent(folder: Path, what: str = AGENT) -> Iterator[None]:
+    """Be the one agent of a folder, or the one of another kind that `what` says; the folder is made
+    where it is not there.
 
-    Raises TraceError where there is an agent already, or the folder cannot be written to.
+    Raises TraceError where there is one already, or the folder cannot be written to.
     """
     with of_system(folder, "cannot be written to"):
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(folder / f"{what}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         if not _taken(handle):
             time.sleep(AGAIN)
             if not _taken(handle):
                 holder = _number(handle)
                 named = f" (process {holder})" if holder else ""
-                raise TraceError(folder, f"another agent{named} is at work on this folder")
+                raise TraceError(folder, f"another {what}{named} is at work on this folder")
         with suppress(OSError):  # a full disk: the lock holds all the same
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)

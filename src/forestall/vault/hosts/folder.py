@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO, Final
 
+from forestall.model.errors import UnwritableError
 from forestall.traces.files.atomic import atomic_path
-from forestall.vault.hosts.host import AbsentError, HostError, StorageHost, Stored, checked_key
+from forestall.vault.hosts.host import (
+    AbsentError,
+    HostError,
+    HostLook,
+    StorageHost,
+    Stored,
+    checked_key,
+)
+
+TRIES: Final = 8
+"""Times that the folder of an object is made: another process may remove it while it is empty."""
 
 
 class FolderHost(StorageHost):
@@ -25,38 +37,113 @@ class FolderHost(StorageHost):
 
     def put(self, key: str, data: bytes) -> None:
         """Write an object beside its place, wait for the disk, and rename it."""
-        path = self._path(key)
-        with self._said():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_path(path, sync=True) as beside:
-                beside.write_bytes(data)
-            _flush_folder(path.parent)
+        with self.writing(key) as file:
+            file.write(data)
 
     def get(self, key: str) -> bytes:
         """Return an object."""
+        with self.reading(key) as file, self._said():
+            return file.read()
+
+    @contextmanager
+    def writing(self, key: str) -> Iterator[BinaryIO]:
+        """Give a file to write an object into; on a clean exit it is there, on the disk, and on an
+        error nothing is left of it."""
+        path = self._path(key)
+        with self._said(), ExitStack() as stack:
+            beside = self._beside(path, stack)
+            with open(beside, "wb") as file:
+                yield file
+        with self._said():
+            _flush_folder(path.parent)
+
+    @contextmanager
+    def reading(self, key: str) -> Iterator[BinaryIO]:
+        """Give the file of an object. Raises AbsentError where there is none."""
         with self._said():
             try:
-                return self._path(key).read_bytes()
-            except (FileNotFoundError, NotADirectoryError):
+                file = open(self._path(key), "rb")  # noqa: SIM115
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 raise AbsentError(self.name, f"{key} is not there") from None
+        with file:
+            yield file
 
-    def keys(self, prefix: str) -> Iterator[Stored]:
-        """Yield the objects below a folder; what is half-written has another name."""
-        top = self._folder / checked_key(prefix.rstrip("/"))
+    def size(self, key: str) -> int | None:
+        """Return how many bytes an object has; None where there is none."""
         with self._said():
-            for where, folders, names in os.walk(top, onerror=_raise):
-                folders.sort()
-                for name in sorted(names):
-                    path = Path(where, name)
-                    if not name.startswith("."):
-                        with suppress(FileNotFoundError):  # it went meanwhile
-                            key = path.relative_to(self._folder).as_posix()
-                            yield Stored(key, path.stat().st_size)
+            try:
+                found = self._path(key).stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+        return found.st_size
+
+    def keys(self, prefix: str, after: str = "") -> Iterator[Stored]:
+        """Yield the objects below a folder, by the parts of their keys, those that come after one;
+        what is half-written has another name."""
+        inside = tuple(part for part in prefix.split("/") if part)
+        if inside:
+            checked_key("/".join(inside))
+        passed = tuple(after.split("/")) if after else ()
+        with self._said():
+            yield from self._below(inside, passed)
 
     def delete(self, key: str) -> None:
-        """Remove an object."""
+        """Remove an object, and the folders that it leaves empty."""
+        path = self._path(key)
         with self._said():
-            self._path(key).unlink(missing_ok=True)
+            with suppress(FileNotFoundError, NotADirectoryError):
+                path.unlink()
+            for folder in path.parents:
+                if folder == self._folder or not _removed(folder):
+                    break
+
+    def look(self) -> HostLook:
+        """Return how full its disk is; the folder must be there."""
+        with self._said():
+            os.scandir(self._folder).close()
+            found = os.statvfs(self._folder)
+        size = float(found.f_blocks * found.f_frsize)
+        return HostLook(stored=size - found.f_bavail * found.f_frsize, quota=size)
+
+    def sweep(self) -> int:
+        """Remove what writers that died left half-written; return how many. Nobody may be writing
+        meanwhile."""
+        count = 0
+        with self._said():
+            for where, _, names in os.walk(self._folder):
+                for name in names:
+                    if name.startswith("."):
+                        os.unlink(os.path.join(where, name))
+                        count += 1
+        return count
+
+    def _below(self, inside: tuple[str, ...], passed: tuple[str, ...]) -> Iterator[Stored]:
+        """Yield the objects in a folder and in those in it, by name."""
+        try:
+            with os.scandir(self._folder.joinpath(*inside)) as found:
+                names = sorted((one.name, one.is_dir(follow_symlinks=False)) for one in found)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        depth = len(inside)
+        for name, is_folder in names:
+            here = (*inside, name)
+            if name.startswith(".") or here < passed[: depth + 1]:
+                continue
+            if is_folder:
+                yield from self._below(here, passed)
+            elif here > passed:
+                with suppress(FileNotFoundError):  # it went meanwhile
+                    path = self._folder.joinpath(*here)
+                    yield Stored("/".join(here), path.stat().st_size)
+
+    def _beside(self, path: Path, stack: ExitStack) -> Path:
+        """Return a file beside the place of an object, made with its folder."""
+        for _ in range(TRIES - 1):
+            _make_folder(path.parent)
+            with suppress(UnwritableError):
+                return stack.enter_context(atomic_path(path, sync=True))
+        _make_folder(path.parent)
+        return stack.enter_context(atomic_path(path, sync=True))
 
     def _path(self, key: str) -> Path:
         return self._folder / checked_key(key)
@@ -66,12 +153,30 @@ class FolderHost(StorageHost):
         try:
             yield
         except OSError as error:
-            raise HostError(self.name, error.strerror or str(error)) from None
+            told = error.strerror or str(error)
+            raise HostError(self.name, told, error.errno or 0) from None
 
 
-def _raise(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):
-        raise error
+def _make_folder(folder: Path) -> None:
+    """Make a folder; its name, and those of folders made for it, are on the disk."""
+    new = []
+    while not folder.is_dir():
+        new.append(folder)
+        folder = folder.parent
+    for one in reversed(new):
+        one.mkdir(exist_ok=True)
+        _flush_folder(one.parent)
+
+
+def _removed(folder: Path) -> bool:
+    """Remove a folder if it is empty; return whether it is gone."""
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _flush_folder(folder: Path) -> None:

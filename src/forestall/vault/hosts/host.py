@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -20,10 +21,11 @@ class HostError(InputError):
     ----------
     host : its name
     message : what was wrong
+    number : the error's number in the system, 0 where it has none
     """
 
-    def __init__(self, host: str, message: str) -> None:
-        self.host = host
+    def __init__(self, host: str, message: str, number: int = 0) -> None:
+        self.host, self.number = host, number
         super().__init__(message, before=f"{host}: ")
 
 
@@ -31,11 +33,34 @@ class AbsentError(HostError):
     """An object that is not on a host."""
 
 
+class LoadedError(HostError):
+    """A storage host that is at its limit of clients for longer than one waits."""
+
+
 class Stored(NamedTuple):
     """An object on a host: its key and how many bytes it has."""
 
     key: str
     size: int
+
+
+class HostLook(NamedTuple):
+    """What a storage host says of itself; nan where it does not.
+
+    Attributes
+    ----------
+    io : share of the time in which its disk is busy
+    clients, limit : that it serves, and at most
+    stored, quota : bytes that lie there, and may
+    since : when it was started, s since 1970
+    """
+
+    io: float = math.nan
+    clients: float = math.nan
+    limit: float = math.nan
+    stored: float = math.nan
+    quota: float = math.nan
+    since: float = math.nan
 
 
 class StorageHost(ABC):
@@ -62,6 +87,11 @@ class StorageHost(ABC):
     @abstractmethod
     def delete(self, key: str) -> None:
         """Remove an object, if it is there."""
+
+    def look(self) -> HostLook:
+        """Return what the host says of itself; it must answer."""
+        next(iter(self.keys("leases/")), None)
+        return HostLook()
 
 
 def checked_key(key: str) -> str:

@@ -17,7 +17,7 @@ from forestall.model.errors import ForestallError, InputError, LedgerError, Para
 from forestall.model.live.desk import Desk, Viewer
 from forestall.web.api.access import Access, RateLimit, client_of
 from forestall.web.api.asked import ErrorTold, HealthTold
-from forestall.web.api.shield import Shield
+from forestall.web.api.shield import LARGEST, Shield
 
 ABOUT: Final = """\
 Deadlines with probabilities for jobs on a cluster whose nodes fail, and what became of them.
@@ -51,10 +51,11 @@ class ApiSettings:
 class Door:
     """Lets in who may ask: a dependency of routes that returns the viewer."""
 
-    def __init__(self, access: Access, rate: int) -> None:
+    def __init__(self, access: Access, rate: int, strangers: int | None = None) -> None:
         self.access = access
         self._limit = RateLimit(float(rate), BURST * rate)
-        self._strangers = RateLimit(float(rate), BURST * rate)
+        others = rate if strangers is None else strangers
+        self._strangers = RateLimit(float(others), BURST * others)
 
     def __call__(self, request: Request, _: Annotated[Any, Depends(_BEARER)] = None) -> Viewer:
         """Return who asks; 401 for nobody that is known, 429 for who asks too often."""
@@ -87,18 +88,24 @@ def _wait(seconds: int) -> None:
         raise HTTPException(429, told, {"Retry-After": str(seconds)})
 
 
-def application(desk: Desk, settings: ApiSettings) -> FastAPI:
-    """Return an application that answers `/healthz` and tells errors in one line; routes are added
-    to it."""
+def bare_application(title: str, about: str, largest: int = LARGEST) -> FastAPI:
+    """Return an application without routes that tells errors in one line, and takes bodies of at
+    most so many bytes."""
     app = FastAPI(
-        title="forestall", version=__version__, description=ABOUT, docs_url=None, redoc_url=None,
+        title=title, version=__version__, description=about, docs_url=None, redoc_url=None,
         swagger_ui_oauth2_redirect_url=None, openapi_url="/openapi.json",
     )  # fmt: skip
-    app.add_middleware(Shield)
+    app.add_middleware(Shield, largest=largest)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(AnyHTTPException, _http)
     app.add_exception_handler(ForestallError, _refused)
     app.add_exception_handler(Exception, _defect)
+    return app
+
+
+def application(desk: Desk, settings: ApiSettings) -> FastAPI:
+    """Return an application that answers `/healthz`; routes are added to it."""
+    app = bare_application("forestall", ABOUT)
 
     @app.get(
         "/healthz", tags=["service"], summary="Whether the controller is well",

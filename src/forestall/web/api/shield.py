@@ -24,8 +24,7 @@ OF_THE_API: Final = (
     (b"cache-control", b"no-store"),
 )
 """Of what is no page."""
-API: Final = ("/api/", "/healthz", "/openapi.json", "/metrics")
-_TOO_LARGE: Final = b'{"detail":"the request is larger than 1 MiB"}'
+API: Final = ("/api/", "/v1/", "/healthz", "/openapi.json", "/metrics")
 
 
 class Shield:
@@ -64,7 +63,7 @@ class Shield:
         if not refused:
             await self._app(scope, bounded, with_headers)
         if refused and not begun:
-            await _refuse(send, of_api)
+            await _refuse(send, of_api, self._largest)
 
 
 def _with(there: Any, of_api: bool) -> list[tuple[bytes, bytes]]:
@@ -82,8 +81,9 @@ def _length(scope: Message) -> int:
     return 0
 
 
-async def _refuse(send: Send, of_api: bool) -> None:
+async def _refuse(send: Send, of_api: bool, largest: int) -> None:
+    told = f'{{"detail":"the request is larger than {largest / 2**20:g} MiB"}}'
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
     start = {"type": "http.response.start", "status": 413, "headers": _with(headers, of_api)}
     await send(start)
-    await send({"type": "http.response.body", "body": _TOO_LARGE})
+    await send({"type": "http.response.body", "body": told.encode()})

@@ -1,0 +1,92 @@
+"""A storage daemon from its settings: what it is made of, and where it listens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from forestall.live.agent.disk import DiskWatch
+from forestall.live.agent.lock import only_agent
+from forestall.model.errors import of_system
+from forestall.model.settings import Declared, Setting
+from forestall.model.units import parse_size
+from forestall.web.api.access import Access
+from forestall.web.api.tokens import TokenStore
+from forestall.web.server import Listening, SiteServer
+from forestall.web.storage.application import new_daemon, storage
+from forestall.web.storage.hurried import HurriedProtocol
+from forestall.web.storage.seats import EACH, Seats
+from forestall.web.storage.shelves import Quota, Shelves
+
+LIMITS: Final = "Limits"
+PLACES: Final = "Where it is reached"
+FIRST: Final = "first"
+"""The name of the client whose token is made where there is none."""
+
+
+@dataclass(frozen=True)
+class StorageOptions(Declared):
+    """What a storage daemon is told."""
+
+    port: Annotated[
+        Annotated[int, Field(ge=0, le=65_535)],
+        Setting("Port; 0: any free one", shown="PORT", group=PLACES),
+    ] = 9140
+    host: Annotated[str, Setting("Address", shown="HOST", group=PLACES)] = "127.0.0.1"
+    tls_cert: Annotated[
+        Path | None,
+        Setting("Certificate, for forestall+https://", shown="FILE", group=PLACES),
+    ] = None
+    tls_key: Annotated[Path | None, Setting("Its key", shown="FILE", group=PLACES)] = None
+    clients: Annotated[
+        Annotated[int, Field(ge=1, le=10_000)],
+        Setting("Served at once; others are told that the host is loaded", group=LIMITS),
+    ] = 16
+    quota: Annotated[str, Setting("Bytes in all", shown="SIZE", group=LIMITS)] = "50GiB"
+    client_quota: Annotated[
+        str | None, Setting("Bytes of one client (default: as all)", shown="SIZE", group=LIMITS)
+    ] = None
+    max_object: Annotated[str, Setting("Bytes of one object", shown="SIZE", group=LIMITS)] = "1GiB"
+    tokens: Annotated[
+        Path | None, Setting("File of the tokens (default: DIR/tokens)", shown="FILE")
+    ] = None
+
+    def limits(self) -> Quota:
+        """Return the quota. Raises ParameterError."""
+        whole = parse_size(self.quota, "quota")
+        each = whole if self.client_quota is None else parse_size(self.client_quota, "client_quota")
+        return Quota(whole, each, parse_size(self.max_object, "max_object"))
+
+    def tokens_of(self, folder: Path) -> TokenStore:
+        """Return the tokens of the daemon of a folder."""
+        return TokenStore(self.tokens or folder / "tokens")
+
+
+def serve_storage(
+    folder: Path, options: StorageOptions, ready: Callable[[str, str, int], None]
+) -> None:
+    """Serve a folder until SIGTERM or SIGINT.
+
+    `ready` is told the URL, the first client's token where this made one, and how many half-written
+    objects were removed. Raises InputError where another daemon serves the folder, where it cannot
+    be written to, or where the address is taken.
+    """
+    quota, seats = options.limits(), Seats(options.clients)
+    with of_system(folder, "cannot be written to"):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with only_agent(folder, "storage"):
+        shelves, known = Shelves(folder, quota), options.tokens_of(folder)
+        where = Listening(
+            options.host, options.port, certificate=options.tls_cert, private_key=options.tls_key,
+            most=2 * EACH * options.clients + 64,
+        )  # fmt: skip
+        daemon = new_daemon(shelves, seats, Access(known, ()), DiskWatch(folder, time.monotonic))
+        server = SiteServer(storage(daemon, quota.largest), where, HurriedProtocol)
+        token = "" if known.all() else known.add(FIRST, "user")
+        url = server.address.replace("http://", "forestall://").replace("https", "forestall+https")
+        server.run(lambda: ready(url, token, shelves.swept))
