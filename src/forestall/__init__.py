@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from forestall.public import screen as screen
     from forestall.public import style as style
     from forestall.public import systems as systems
+    from forestall.public import vault as vault
     from forestall.reliability.checkpoints.checkpoints import (
         checkpoint_interval as checkpoint_interval,
     )
@@ -175,7 +176,12 @@ _HOME: Final[dict[str, str]] = {
 }
 """Public names and the modules that hold them. A submodule stands beside its package."""
 
-__all__ = ["__version__", "simulate", *_HOME]  # noqa: PLE0604
+_VAULT: Final = frozenset(
+    {"Checkpoints", "Layout", "LostError", "open"}
+)  # fmt: skip
+"""What the room `forestall.vault` has of the subject `fs.vault`."""
+
+__all__ = ["__version__", "simulate", "vault", *_HOME]  # noqa: PLE0604
 
 
 class _Simulate(ModuleType):
@@ -186,13 +192,28 @@ class _Simulate(ModuleType):
         return import_module("forestall.app.promise.simulate").simulate(*args, **kwargs)
 
 
+class _Vault(ModuleType):
+    """The room `forestall.vault`, which is also the subject `fs.vault`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _VAULT:
+            raise AttributeError(f"module 'forestall.vault' has no attribute {name!r}")
+        return getattr(import_module("forestall.public.vault"), name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_VAULT})
+
+
+_BOTH: Final[dict[str, type[ModuleType]]] = {"simulate": _Simulate, "vault": _Vault}
+
+
 class _Package(ModuleType):
-    """This package. Importing its room `simulate` puts a module where users expect a function: it
-    is made to be both."""
+    """This package. Importing its rooms `simulate` and `vault` puts modules where users expect a
+    function and a subject: they are made to be both."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "simulate" and isinstance(value, ModuleType):
-            value.__class__ = _Simulate
+        if name in _BOTH and type(value) is ModuleType:
+            value.__class__ = _BOTH[name]
         super().__setattr__(name, value)
 
 
@@ -200,8 +221,8 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:
-    if name == "simulate":
-        return import_module("forestall.simulate")
+    if name in _BOTH:
+        return import_module(f"forestall.{name}")
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'forestall' has no attribute {name!r}")

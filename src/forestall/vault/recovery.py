@@ -149,7 +149,7 @@ class Places:
         self._paths = [folder / one.path for one in files]
         self._firsts = np.array([one.first for one in files], np.int64)
         self._sizes = np.array([one.size for one in files], np.int64)
-        self._offsets = _offsets(vault, manifest)
+        self._offsets = offsets_of(vault, manifest)
         self._open: dict[int, int] = {}
 
     def write(self, number: int, data: bytes) -> None:
@@ -175,7 +175,7 @@ class Places:
         return self._open[file]
 
 
-def _offsets(vault: Vault, manifest: Manifest) -> npt.NDArray[np.int64]:
+def offsets_of(vault: Vault, manifest: Manifest) -> npt.NDArray[np.int64]:
     """Return the bytes before each chunk, among all chunks of a checkpoint."""
     lengths = [
         vault.directory(manifest.directories[int(which)]).plain[int(first) : int(first + count)]

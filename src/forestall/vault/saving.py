@@ -18,6 +18,7 @@ from forestall.vault import keys
 from forestall.vault.chunks import cut_stream
 from forestall.vault.codes import Code
 from forestall.vault.known import KnownChunks
+from forestall.vault.layouts import Layout
 from forestall.vault.leases import check_lease, doomed, lease, living
 from forestall.vault.manifests import NOBODY, Directory, Entry, Manifest, runs_of
 from forestall.vault.packs import COMPRESSIONS, Compression
@@ -135,7 +136,7 @@ def _saved(
     with lease(vault, name, settings.label):
         writing = Writing(
             settings.code, min(settings.least, settings.code.pieces), _copies(vault, settings.code),
-            settings.compression, place or _in_turn(vault, settings.code), vault.seal,
+            settings.compression, place or in_turn(vault, settings.code), vault.seal,
             vault.envelope,
         )  # fmt: skip
         with closing(PackWriter(vault.pool, name, writing)) as writer:
@@ -254,10 +255,9 @@ def _still_there(vault: Vault, made: Manifest) -> None:
         raise
 
 
-def _in_turn(vault: Vault, code: Code) -> Placing:
-    """Return the hosts of pieces, in turn, so that each gets as many."""
-    count = len(vault.pool.hosts)
-    return lambda number: tuple((number + k) % count for k in range(code.pieces))
+def in_turn(vault: Vault, code: Code) -> Placing:
+    """Return the hosts of pieces where nobody chose them."""
+    return Layout("code", code, len(vault.pool.hosts)).place
 
 
 def _copies(vault: Vault, code: Code) -> int:

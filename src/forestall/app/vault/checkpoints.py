@@ -17,6 +17,7 @@ from forestall.vault.chunks import KIB, Cutting
 from forestall.vault.codes import Code
 from forestall.vault.collecting import CollectedTold, Retention, collect, forget, outdated
 from forestall.vault.hosts.places import host_at
+from forestall.vault.layouts import Layout
 from forestall.vault.manifests import Manifest
 from forestall.vault.packs import Compression
 from forestall.vault.recovery import RecoveryTold, restore
@@ -54,6 +55,14 @@ class Coding(Declared):
             unset="content:16",
         ),
     ] = ""
+    layout: Annotated[
+        str,
+        Setting(
+            "Where pieces lie: code, as {data} and {parity} say; copies:N, N whole copies; ring:K, "
+            "a copy on the K-th {store}, which is this machine's own, and on its two neighbours",
+            group=CODING,
+        ),
+    ] = "code"
     strict: Annotated[
         bool, Setting("Fail unless every piece finds a host of its own", group=CODING)
     ] = False
@@ -62,14 +71,13 @@ class Coding(Declared):
         """Return the rules of a vault that begins so. Raises ParameterError."""
         return VaultRules(cutting_of(self.chunks) if self.chunks else Cutting(), encrypted)
 
-    def settings(self) -> SaveSettings:
+    def laid_out(self, hosts: int) -> Layout:
+        """Return the layout on so many hosts. Raises ParameterError."""
+        return Layout.named(self.layout, hosts, Code(self.data, self.parity))
+
+    def settings(self, layout: Layout) -> SaveSettings:
         """Return the settings of a save. Raises ParameterError."""
-        return SaveSettings(
-            self.label,
-            Code(self.data, self.parity),
-            self.compression,
-            self.strict,
-        )
+        return SaveSettings(self.label, layout.code, self.compression, self.strict)
 
 
 def cutting_of(text: str) -> Cutting:
@@ -106,28 +114,17 @@ def save_paths(
     progress: Callable[[SaveTold], None] = lambda told: None,
 ) -> dict[str, Any]:
     """Save paths; return what there is to say of the checkpoint."""
-    settings, begin = coding.settings(), coding.rules(key is not None)
+    layout, begin = coding.laid_out(len(stores)), coding.rules(key is not None)
+    settings = coding.settings(layout)
     check_paths(paths)
     with open_vault(stores, key=key, begin=begin, agree=bool(coding.chunks)) as vault:
-        made = save(vault, paths, settings, tell=progress)
+        made = save(vault, paths, settings, tell=progress, place=layout.place)
         return told_of(made) | {
-            "survives": survives(len(stores), settings.code, int(made.figures["missing"])),
+            "layout": layout.kind,
+            "survives": layout.survives(int(made.figures["missing"])),
             "skipped": {name.removeprefix("skipped "): int(count)
                         for name, count in made.figures.items() if name.startswith("skipped ")},
         }  # fmt: skip
-
-
-def survives(hosts: int, code: Code, missing: int = 0) -> int:
-    """Return how many hosts, any, may be lost, where pieces lie on them in turn."""
-    most = sorted((len(range(k, code.pieces, hosts)) for k in range(min(hosts, code.pieces))),
-                  reverse=True)  # fmt: skip
-    left, count = code.parity - missing, 0
-    for pieces in most:
-        left -= pieces
-        if left < 0:
-            break
-        count += 1
-    return count
 
 
 def restore_to(

@@ -19,7 +19,7 @@ from forestall.show.quantities import told_bytes
 
 with lazily():
     from forestall.app.vault import checkpoints
-    from forestall.vault import collecting
+    from forestall.vault import collecting, layouts
 
 if TYPE_CHECKING:
     from forestall.vault.saving import SaveTold
@@ -60,7 +60,7 @@ app = group_of(
     app,
     "save",
     "forestall checkpoint save state --store /a --store /b --store /c --data 2 --parity 1",
-    "forestall checkpoint save state --store s3://one/job --store s3://two/job --data 1 --parity 1",
+    "forestall checkpoint save state --store s3://one/job --store s3://two/job --layout copies:2",
 )
 def save(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],
@@ -88,7 +88,8 @@ def save(
         lost = "no host" if not made["survives"] else (
             f"any {made['survives']} of {len(store)} hosts" if made["survives"] > 1
             else f"any one of {len(store)} hosts")  # fmt: skip
-        say(f"Checkpoint {made['id']}: it survives the loss of {lost}.")
+        say(f"Checkpoint {made['id']}, {layouts.told_code(made['data'], made['parity'])}: it "
+            f"survives the loss of {lost}.")  # fmt: skip
         say(f"{made['files']:,} files, {told_bytes(made['bytes'])}; new {told_bytes(made['new'])}, "
             f"stored {told_bytes(made['stored'])} with parity.")  # fmt: skip
     for why, count in made["skipped"].items():
@@ -143,10 +144,11 @@ def list_(
         return
     rows = [
         (one["id"], _moment(one["at"]), one["label"], f"{one['files']:,}",
-         told_bytes(one["bytes"]), told_bytes(one["stored"]), f"{one['data']} + {one['parity']}")
+         told_bytes(one["bytes"]), told_bytes(one["stored"]),
+         layouts.told_code(one["data"], one["parity"]))
         for one in found
     ]  # fmt: skip
-    heads = ("Id", "Complete at", "Label", "Files", "Size", "Stored for it", "Code")
+    heads = ("Id", "Complete at", "Label", "Files", "Size", "Stored for it", "Pieces")
     show(rows, heads, right=(3, 4, 5))
 
 

@@ -1,0 +1,151 @@
+"""A vault in Python: what `forestall checkpoint` does, as the methods of one object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from forestall.app.vault import checkpoints
+from forestall.app.vault.checkpoints import Coding, Progress
+from forestall.model.errors import ParameterError
+from forestall.model.units import parse_duration
+from forestall.vault.collecting import CollectedTold, Retention
+from forestall.vault.hosts.places import host_at
+from forestall.vault.reading import read_file
+from forestall.vault.repository import Vault
+from forestall.vault.saving import SaveTold
+from forestall.vault.seals import Key
+from forestall.vault.upkeep import VerifiedTold
+
+PathLike = str | Path
+Told = dict[str, Any]
+ToldEach = list[Told]  # a method is called list, too
+
+
+class Checkpoints:
+    """Checkpoints on storage hosts, by their URLs.
+
+    Parameters
+    ----------
+    urls : of storage hosts, each once: folders, ``file://``, ``s3://``, ``gs://``, ``az://``, ...
+    key : the file with the key of an encrypted vault; a new one begins encrypted with it
+
+    All methods raise `forestall.errors.InputError`: for what cannot be used, for hosts that do not
+    answer, and `LostError` where too few pieces are left. The vault begins with the first save.
+    """
+
+    def __init__(self, urls: Sequence[str], key: Path | None = None) -> None:
+        self.urls = tuple(urls)
+        self.key = key
+
+    def __repr__(self) -> str:
+        return f"Checkpoints({', '.join(self.urls)})"
+
+    def save(
+        self,
+        paths: PathLike | Sequence[PathLike],
+        *,
+        progress: Callable[[SaveTold], None] = lambda told: None,
+        **coding: Any,
+    ) -> Told:
+        """Save files and folders; return what there is to say of the checkpoint, ``id`` above all.
+
+        Parameters
+        ----------
+        coding : ``label``, ``data`` and ``parity`` (3 and 2), ``layout`` (``code``, ``copies:N``,
+            ``ring:K``), ``compression``, ``chunks`` and ``strict``, as ``forestall checkpoint
+            save`` has them
+        progress : is told how far it is
+        """
+        given = [paths] if isinstance(paths, str | Path) else paths
+        return checkpoints.save_paths(
+            self.urls, [Path(one) for one in given], coding_of(coding), key=self.key,
+            progress=progress,
+        )  # fmt: skip
+
+    def restore(
+        self, id: str, to: PathLike, *, progress: Progress = lambda done, total: None
+    ) -> Told:
+        """Make a checkpoint's files below a folder that is empty or not there yet: all of them,
+        checked, or none. `id` may be its beginning, or ``latest``."""
+        return checkpoints.restore_to(self.urls, id, Path(to), key=self.key, progress=progress)
+
+    def read(self, id: str, path: str) -> bytes:
+        """Return one file of a checkpoint, by its path there."""
+        with self.opened() as vault:
+            return read_file(vault, vault.manifest(id), path)
+
+    def list(self, label: str | None = None) -> ToldEach:
+        """Return the checkpoints, or those of a label, oldest first."""
+        return checkpoints.listed(self.urls, key=self.key, label=label)
+
+    def verify(
+        self,
+        *ids: str,
+        deep: bool = False,
+        progress: Callable[[VerifiedTold], None] = lambda told: None,
+    ) -> ToldEach:
+        """Fetch all pieces of checkpoints, of all where none is named, and tell of each which are
+        whole; `deep`: and whether what is in them is what was saved."""
+        return checkpoints.looked_after(
+            self.urls, ids, mend=False, deep=deep, key=self.key, progress=progress
+        )
+
+    def repair(
+        self, *ids: str, progress: Callable[[VerifiedTold], None] = lambda told: None
+    ) -> ToldEach:
+        """Make anew the pieces of checkpoints that were damaged or lost."""
+        return checkpoints.looked_after(self.urls, ids, mend=True, key=self.key, progress=progress)
+
+    def collect(
+        self,
+        *forget: str,
+        keep_last: int | None = None,
+        keep_within: str | float = 0.0,
+        wait: float = 0.0,
+        progress: Callable[[CollectedTold], None] = lambda told: None,
+    ) -> Told:
+        """Remove what no checkpoint needs, after letting go those in `forget`, and of each label
+        all but the last `keep_last` and those younger than `keep_within` (s, or such as
+        ``"7d"``). `wait`: s to wait for saves under way."""
+        keep = None
+        if keep_last is not None:
+            keep = Retention(keep_last, float(parse_duration(keep_within, "keep_within")))
+        return checkpoints.collected(
+            self.urls, forgotten=forget, keep=keep, wait=wait, key=self.key, progress=progress
+        )
+
+    def stat(self) -> Told:
+        """Return how much is in the vault, and how it lies on its hosts."""
+        return checkpoints.state_of(self.urls, key=self.key)
+
+    def opened(self, coding: Coding | None = None) -> Vault:
+        """Return the vault itself, open; where there is none, one that begins by `coding`."""
+        begin = None if coding is None else coding.rules(self.key is not None)
+        agree = coding is not None and bool(coding.chunks)
+        return checkpoints.open_vault(self.urls, key=self.key, begin=begin, agree=agree)
+
+
+def open_checkpoints(urls: str | Sequence[str], *, key: PathLike | None = None) -> Checkpoints:
+    """Return the checkpoints on storage hosts; see `Checkpoints`.
+
+    Raises ParameterError for URLs of which nothing can be made, TraceError for a file that holds
+    no key. No host is asked yet.
+    """
+    given = [urls] if isinstance(urls, str) else list(urls)
+    for url in given:
+        host_at(url)
+    if key is not None:
+        Key.read(Path(key))
+    return Checkpoints(given, None if key is None else Path(key))
+
+
+def coding_of(given: dict[str, Any]) -> Coding:
+    """Return how to code and cut from settings by name. Raises ParameterError."""
+    there = [one.name for one in fields(Coding)]
+    for name in given:
+        if name not in there:
+            raise ParameterError("settings", name, f"of {', '.join(there)}")
+    return Coding(**given)
