@@ -1,5 +1,5 @@
-"""What must hold of every run whose checkpoints a vault keeps; and a plain, slow reading of the rule
-of what can be recovered, which every restore is held against."""
+"""What must hold of every run whose checkpoints a vault keeps; and a plain, slow reading of the
+rule of what can be recovered, which every restore is held against."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def played(case: Case, seed: int, **options: Any) -> CycleOutcome | None:
     try:
         return play_cycle(prepare_guests(jobs, hosts, parameters), hosts, parameters, **options)
     except ParameterError as error:
-        assert "hosts to keep pieces" in str(error)
+        if "hosts to keep pieces" not in str(error):
+            raise
         return None
 
 
