@@ -142,9 +142,8 @@ def test_a_job_goes_back_to_an_older_version_where_the_newest_is_gone() -> None:
     # Host 1 has the first version, and its owner is back from 1200 s on: it can be read, not
     # written to. Host 2 has the second, and is away as host 0 is lost.
     busy, gone = load((0.1, 20), (0.9, 160)), load((0.2, 22), (NAN, 158))
-    outcome = played(
-        [AWAY, busy, gone, load((0.3, 180))], "layout=code data=1 parity=0 choice=next"
-    )
+    hosts, code = [AWAY, busy, gone, load((0.3, 180))], "layout=code data=1 parity=0 choice=next"
+    outcome = played(hosts, code)
     assert [row[5] for row in transfers(outcome)[:2]] == [[1], [2]]
     assert outcome.stays["resumed"].tolist() == [0, 600 * MILLION]
     assert outcome.stays["lost"].tolist() == [280 * MILLION, 600 * MILLION]
