@@ -100,7 +100,7 @@ STUDIES: Final = fs.Entries(
                 Option(
                     "network",
                     str | None,
-                    "Measure with storage daemons in network namespaces (10 min, as root), leave "
+                    "Measure with storage daemons in network namespaces (15 min, as root), leave "
                     "it out, or read it from a folder of this study (default: measure; none with "
                     "--quick).",
                     metavar="measure|none|DIR",

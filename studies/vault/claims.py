@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import polars as pl
+
 from studies.kit.claims import CONFIRMED, Claim, Finding
 from studies.kit.means import Mean
 from studies.kit.text import share
@@ -76,8 +78,14 @@ def _programs(measured: Measured) -> list[Claim]:
         of = {one: measured.mean("seconds", test="program", layout=one, program=program)
               for one in ("none", VAULT, REMOTE, SERVER, SUBMITTER, "local")}  # fmt: skip
         gain = 1 - of[VAULT] / of[REMOTE]
-        answers = set(measured.rows.filter(program=program)["answer"].to_list())
-        told = ", ".join(f"{one} {value:.0f} s" for one, value in of.items() if one != "none")
+        mine = measured.rows.filter(program=program)
+        answers = set(mine["answer"].drop_nulls().to_list())
+        stopped = set(mine.filter(~pl.col("done"))["layout"].to_list())
+        told = ", ".join(
+            f"{one} {'not done after' if one in stopped else ''} {value:.0f} s".replace("  ", " ")
+            for one, value in of.items()
+            if one != "none"
+        )
         text = f"{share(gain)} ({told}; left alone {of['none']:.0f} s); "
         text += "the same answer each time" if len(answers) == 1 else "ANSWERS DIFFER"
         good = SHORTER[0] <= gain <= SHORTER[1]

@@ -103,7 +103,7 @@ def worked(given: dict[str, Any]) -> None:
     tell(event="resumed", done=program.done, seconds=resumed)
     since = time.monotonic()
     while program.done < 1:
-        program.step()
+        _step(program, given["pace"])
         if time.monotonic() - since < given["interval"] or program.done >= 1:
             continue
         begun = time.monotonic()
@@ -111,6 +111,14 @@ def worked(given: dict[str, Any]) -> None:
         since = time.monotonic()
         tell(event="saved", done=program.done, seconds=since - begun)
     tell(event="done", answer=program.answer())
+
+
+def _step(program: Program, pace: float) -> None:
+    """Do a step, which takes so many seconds at least: others on the machine that all hosts of the
+    study share then matter less."""
+    begun = time.monotonic()
+    program.step()
+    time.sleep(max(begun + pace - time.monotonic(), 0.0))
 
 
 def _resumed(program: Program, vault: Any, back: Path, label: str) -> float:

@@ -177,20 +177,23 @@ def order(made: Site, test: str, host: str, layout: str, **more: Any) -> dict[st
 
 @dataclass(frozen=True)
 class Load:
-    """How much is measured: sizes in MiB; clients at once; s of work and of an interval; how long a
-    guest is left on a host, s on average; how often programs are run."""
+    """How much is measured: sizes in MiB; clients at once; size and steps of the programs, and the
+    least s of a step; s of work between checkpoints; how long a guest is left on a host, s on average; how often programs
+    are run; s after which one is given up."""
 
     sizes: tuple[int, ...] = (2, 8, 24)
     clients: tuple[int, ...] = (1, 2, 4)
     steps: Mapping[str, tuple[int, int]] = field(
-        default_factory=lambda: {"solver": (1024, 260), "search": (30_000, 260)}
+        default_factory=lambda: {"solver": (1024, 220), "search": (30_000, 220)}
     )
+    pace: float = 0.1
     interval: float = 3.0
     stay: float = 14.0
     repeats: int = 1
+    longest: float = 80.0
 
 
-LITTLE: Final = Load((1,), (1, 2), {"solver": (128, 40)}, 0.5, 3.0)
+LITTLE: Final = Load((1,), (1, 2), {"solver": (128, 40)}, 0.05, 0.5, 3.0, longest=20.0)
 
 
 def by_size(made: Site, load: Load) -> Iterator[Row]:
@@ -281,8 +284,11 @@ def evicted(made: Site, load: Load, layout: str, alone: Mapping[str, Any], repea
         kind = "local" if layout == "none" else layout
         given = order(made, f"program{repeat}-{alone['program']}", host, kind)
         given |= {**alone, "do": "work", "interval": load.interval}
+        given["pace"] = load.pace
         given["interval"] = 1e9 if layout == "none" else load.interval
-        stay = 1e9 if layout == "none" else 2.0 + float(rng.exponential(load.stay))
+        left = load.longest - (time.monotonic() - begun)
+        drawn = 2.0 + float(rng.exponential(load.stay))
+        stay = 1e6 if layout == "none" else min(drawn, max(left, 0.0))
         guest = made.guest(host, given)
         ended = _left_alone(guest, stay)
         for row in ended:
@@ -293,10 +299,10 @@ def evicted(made: Site, load: Load, layout: str, alone: Mapping[str, Any], repea
             made.start(gone)
             gone = ""
         last = ended[-1] if ended else {}
-        if last.get("event") == "done":
-            seconds = time.monotonic() - begun
-            return {"seconds": seconds, "evictions": count, "saves": saves, "lost": lost,
-                    "storing": saving, "answer": last["answer"]}  # fmt: skip
+        seconds, done = time.monotonic() - begun, last.get("event") == "done"
+        if done or (seconds >= load.longest and layout != "none"):
+            return {"seconds": seconds, "done": done, "evictions": count, "saves": saves,
+                    "lost": lost, "storing": saving, "answer": last.get("answer")}  # fmt: skip
         if count % 2:
             made.end(host)
             gone = host

@@ -16,7 +16,7 @@ class Program(ABC):
 
     @abstractmethod
     def step(self) -> None:
-        """Do some tenths of a second of work."""
+        """Do some hundredths of a second of work."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from studies.vault.programs.program import Program
 
-SWEEPS: Final = 8
+SWEEPS: Final = 2
 """Sweeps of a step."""
 
 

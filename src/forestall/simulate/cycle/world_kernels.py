@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import by_type, kernel, record_of
+from forestall._compile import by_type, kernel, merged_by_type, record_of
 from forestall.decide.cycle import falcon_kernels as falcon
 from forestall.engine.cycle.state import CONDOR, FALCON, OWN
 from forestall.model.cycle import (
@@ -308,13 +308,13 @@ def write_stay(world, number, host, ended, end, work, saved, count):
     at[ENDED_AT] = end
 
 
-@by_type
+@merged_by_type
 def has_room(vault):
     """Return whether the next event surely finds room in what the vault keeps."""
     return True
 
 
-@by_type
+@merged_by_type
 def recall(vault, world, number):
     """Find out what of a job's work can be recovered now, before its host is chosen."""
 
