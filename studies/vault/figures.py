@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI: Final = 110
+_TICKS: Final = (*(0.01, 0.02, 0.05, 0.1, 0.2, 0.5), *(1, 2, 5, 10, 20, 50, 100))
 LABELS: Final = {
     VAULT: "vault, 3 + 2 pieces",
     SERVER: "server, same network",
@@ -124,6 +125,9 @@ def measured_overhead(found: Found) -> Figure:
         axes.set_yscale("log")
         sizes = sorted({int(one) for one in rows.values("bytes", test="size")})
         axes.set_xticks([size / MIB for size in sizes], [f"{size / MIB:g}" for size in sizes])
+        low, high = axes.get_ylim()
+        ticks = [one for one in _TICKS if low <= one <= high]
+        axes.set_yticks(ticks, [f"{one:g}" for one in ticks])
         axes.minorticks_off()
         style.dress(axes, "", "Checkpoint (MiB)", label)
     headed(figure, "Real daemons in network namespaces: what checkpoints cost by their size")
@@ -140,13 +144,16 @@ def programs(found: Found) -> Figure:
         for place, layout in zip(at, LAYOUTS, strict=True):
             named = {"test": "program", "layout": layout, "program": program}
             mean = found.measured.mean("seconds", **named)
-            axes.barh(place, mean, color=LOOKS[layout].colour, height=0.6)
+            stopped = 0.0 in found.measured.values("done", **named)
+            bar = {"alpha": 0.35, "hatch": "//"} if stopped else {}
+            axes.barh(place, mean, color=LOOKS[layout].colour, height=0.6, **bar)
             _dots(axes, found.measured.values("seconds", **named), float(place))
         alone = found.measured.mean("seconds", test="program", layout="none", program=program)
         axes.axvline(alone, color=style.INK, linestyle="--", linewidth=1.0)
         axes.set_yticks(at, [LABELS[one] if axes is panels[0] else "" for one in LAYOUTS])
         style.dress(axes, program, "Makespan (s)", "")
-    headed(figure, "Two programs whose guests are ended again and again (dashed: left alone)")
+    told = "dashed: left alone; hatched: given up, not done"
+    headed(figure, f"Two programs whose guests are ended again and again ({told})")
     return figure
 
 

@@ -178,8 +178,8 @@ def order(made: Site, test: str, host: str, layout: str, **more: Any) -> dict[st
 @dataclass(frozen=True)
 class Load:
     """How much is measured: sizes in MiB; clients at once; size and steps of the programs, and the
-    least s of a step; s of work between checkpoints; how long a guest is left on a host, s on average; how often programs
-    are run; s after which one is given up."""
+    least s of a step; s of work between checkpoints; how long a guest is left on a host, s on
+    average; how often programs are run; s after which one is given up."""
 
     sizes: tuple[int, ...] = (2, 8, 24)
     clients: tuple[int, ...] = (1, 2, 4)
@@ -203,7 +203,8 @@ def by_size(made: Site, load: Load) -> Iterator[Row]:
         before = {host: made.net.carried(host) for host in made.net.links}
         for row in made.asked("h0", order(made, "size", "h0", layout, sizes=sizes)):
             yield {"test": "size", "layout": layout, **row}
-        across = sum(made.net.carried(one) - before[one] for one in (*AFAR, "remote", "submitter"))
+        afar = (*AFAR, "remote", "submitter")
+        across = sum(made.net.carried(one) - before[one] for one in afar)
         yield {"test": "shared", "layout": layout, "bytes": sum(sizes), "carried": across}
 
 

@@ -102,8 +102,9 @@ def measured_rows(tmp_path: Path) -> Measured:
                  "stored": 5})  # fmt: skip
     for program in PROGRAMS:
         for layout in ("none", *LAYOUTS):
+            seconds = 30.0 if layout == "remote" else 24.0
             rows.append({"test": "program", "layout": layout, "program": program, "done": True,
-                         "seconds": 30.0 if layout == "remote" else 24.0, "answer": "x"})  # fmt: skip
+                         "seconds": seconds, "answer": "x"})  # fmt: skip
     pl.DataFrame(rows, infer_schema_length=None).write_csv(tmp_path / "network.csv")
     return read(tmp_path)
 
