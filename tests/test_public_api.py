@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -38,20 +39,38 @@ def test_importing_loads_nothing_heavy() -> None:
 
 
 SUBJECTS = (
-    "contention", "futures", "hosts", "judge", "reports", "screen", "style", "systems",
+    "contention", "futures", "hosts", "judge", "reports", "screen", "style", "systems", "vault",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_a_subject_has_what_it_says_and_is_documented(subject: str) -> None:
-    module = getattr(forestall, subject)
-    assert module.__name__ == f"forestall.public.{subject}"
+    module = importlib.import_module(f"forestall.public.{subject}")
+    found = getattr(forestall, subject)
+    assert all(getattr(found, name) is getattr(module, name) for name in module.__all__)
     assert list(module.__all__) == sorted(set(module.__all__), key=module.__all__.index)
     assert all(getattr(module, name) is not None for name in module.__all__)
     text = (ROOT / "docs" / "reference" / "python-api.md").read_text(encoding="utf-8")
     (line,) = re.findall(rf"^\| `fs\.{subject}` \|.*$", text, re.M)
     told = set(re.findall(r"`(\w+)`", line))
     assert told >= set(module.__all__)
+
+
+def test_a_room_that_is_a_subject_too_stays_both() -> None:
+    """No module of the room hides a name of the subject, whatever was imported before."""
+    names = set(importlib.import_module("forestall.public.vault").__all__)
+    room = ROOT / "src" / "forestall" / "vault"
+    assert not names & {path.stem for path in room.iterdir()}
+    assert names <= set(dir(forestall.vault))
+    script = (
+        "import forestall.vault.codes, forestall as fs; from forestall._lazy import lazily\n"
+        "with lazily():\n    from forestall.vault import collecting\n"
+        "from forestall.vault import open, keys\n"
+        "assert fs.vault.open is open and fs.vault.keys is keys and collecting.Retention(1)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        getattr(forestall.vault, "no_such_thing")  # noqa: B009
 
 
 def test_subjects_are_the_modules_of_their_folder() -> None:

@@ -176,9 +176,10 @@ _HOME: Final[dict[str, str]] = {
 }
 """Public names and the modules that hold them. A submodule stands beside its package."""
 
-_VAULT: Final = frozenset(
-    {"Checkpoints", "Layout", "LostError", "open"}
-)  # fmt: skip
+_VAULT: Final = frozenset({
+    "Checkpoints", "Layout", "LostError", "RankLostError", "Restored", "Ring", "SharedSaveError",
+    "open", "read_state", "ring", "save_ranks", "similarity", "torch_reader", "torch_writer",
+})  # fmt: skip
 """What the room `forestall.vault` has of the subject `fs.vault`."""
 
 __all__ = ["__version__", "simulate", "vault", *_HOME]  # noqa: PLE0604

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 PACKAGES = Path(__file__).with_name("debian-packages.txt").read_text().split()
@@ -80,18 +81,22 @@ def why_not() -> str:
 
 def root() -> Path:
     """Return the folder, made where it is not there or was made by another recipe."""
-    target = place()
+    return kept(place(), _RECIPE, _make)
+
+
+def kept(target: Path, recipe: str, make: Callable[[Path], None]) -> Path:
+    """Return a folder that is kept, made where it is not there or was made by another recipe."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.with_name(f"{target.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # test workers come here at the same time
-        if _made(target):
+        if _made(target, recipe):
             return target
         for old in (target, *target.parent.glob(f"{target.name}.making-*")):
             remove(old)
         beside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f"{target.name}.making-"))
         try:
             beside.chmod(0o755)
-            _make(beside)
+            make(beside)
             beside.rename(target)
         except BaseException:
             remove(beside)
@@ -106,12 +111,12 @@ def remove(folder: Path) -> None:
         if Path(mounted).is_relative_to(folder.resolve()):
             subprocess.run(("umount", "-l", mounted), capture_output=True, check=True)
     if folder.exists():
-        _run("rm", "-rf", "--one-file-system", str(folder))
+        run("rm", "-rf", "--one-file-system", str(folder))
 
 
-def _made(target: Path) -> bool:
+def _made(target: Path, recipe: str) -> bool:
     try:
-        return (target / "etc" / "forestall-recipe").read_text().strip() == _RECIPE
+        return (target / "etc" / "forestall-recipe").read_text().strip() == recipe
     except OSError:
         return False
 
@@ -121,10 +126,10 @@ def _make(folder: Path) -> None:
     if free < _SPACE:
         raise RuntimeError(f"{folder} has {free / 1e6:.0f} MB free; {_SPACE / 1e6:.0f} are needed")
     source = mirror()
-    _must_answer(source)
+    must_answer(source)
     places = {"root": shlex.quote(str(folder)), "mirror": shlex.quote(source)}
     script = _MAKE.format(**places, suite=SUITE, user=USER, recipe=_RECIPE)
-    _run(*DIES_WITH_TESTS, *APART, "sh", "-c", script, environment=_environment())
+    run(*DIES_WITH_TESTS, *APART, "sh", "-c", script, environment=environment())
 
 
 def mirror() -> str:
@@ -138,7 +143,7 @@ def mirror() -> str:
     return FALLBACK_MIRROR
 
 
-def _must_answer(source: str) -> None:
+def must_answer(source: str) -> None:
     url = f"{source.rstrip('/')}/dists/{SUITE}/InRelease"
     try:
         with urllib.request.urlopen(url, timeout=30) as answer:
@@ -147,12 +152,13 @@ def _must_answer(source: str) -> None:
         raise RuntimeError(f"{url} does not answer: {error}") from None
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     return {"PATH": PATH, "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"} | proxies
 
 
-def _run(*call: str, environment: dict[str, str] | None = None) -> None:
+def run(*call: str, environment: dict[str, str] | None = None) -> None:
+    """Run a command. Raises RuntimeError with its last words where it fails."""
     done = subprocess.run(
         call,
         env=environment,

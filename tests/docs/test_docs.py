@@ -37,7 +37,7 @@ from forestall.app.virtual.result import VirtualResult
 from forestall.app.virtual.settings import VIRTUAL
 from forestall.cli import main
 from forestall.cli.application import app
-from forestall.live.guard.settings import GuardSettings, read_guard_settings
+from forestall.live.guard.settings import GuardSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
@@ -199,7 +199,7 @@ def test_toml_examples_are_settings(tmp_path: Path) -> None:
     assert guards
     for text in guards:
         (tmp_path / "guard.toml").write_text(text, encoding="utf-8")
-        assert read_guard_settings(tmp_path / "guard.toml") != GuardSettings()
+        assert read_live_settings(tmp_path / "guard.toml").guard != GuardSettings()
     assert live
     for text in live:
         (tmp_path / "forestall.toml").write_text(text, encoding="utf-8")

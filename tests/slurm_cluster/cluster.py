@@ -8,6 +8,7 @@ Only the standard library is used, so that the same file runs inside other syste
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -151,6 +152,18 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
+def _remove_group(place: Path) -> None:
+    """Remove a group of processes; the kernel holds it for a moment after the last has ended."""
+    for _ in range(100):
+        try:
+            return os.rmdir(place)
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+        time.sleep(0.1)
+    os.rmdir(place)
+
+
 class Cluster:
     """A running Slurm; use it in a `with` block.
 
@@ -210,7 +223,7 @@ class Cluster:
         groups = _MEMORY / folder.name
         if groups.is_dir():
             for place, _, _ in os.walk(groups, topdown=False):
-                os.rmdir(place)
+                _remove_group(Path(place))
         shutil.rmtree(folder, ignore_errors=True)
 
     # ----------------------------------------------------------------------------- asking, acting

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 
@@ -16,8 +21,9 @@ from forestall.model.errors import InputError, ParameterError
 from forestall.vault.chunks import Cutting
 from forestall.vault.codes import Code
 from forestall.vault.collecting import Retention, collect, forget, outdated
+from forestall.vault.hosts.folder import FolderHost
 from forestall.vault.hosts.host import HostError
-from forestall.vault.manifests import Entry
+from forestall.vault.manifests import SavedEntry
 from forestall.vault.pool import LostError
 from forestall.vault.recovery import restore
 from forestall.vault.repository import Vault, VaultRules
@@ -250,6 +256,64 @@ def test_a_full_disk_and_a_host_that_goes(tmp_path: Path) -> None:
         assert not verify(vault, made).wrong
 
 
+_DIES = """\
+import os, signal, sys
+from pathlib import Path
+from forestall.vault.hosts.folder import FolderHost
+from forestall.vault.recovery import restore
+from forestall.vault.repository import Vault
+top = Path(sys.argv[1])
+with Vault.open([FolderHost(top / f"host{k}") for k in range(3)]) as vault:
+    restore(vault, "latest", top / "again", tell=lambda told: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+def test_a_recovery_that_was_killed_is_gone_on_with(tmp_path: Path) -> None:
+    source = fill(tmp_path / "data", size=30_000_000)
+    there = [FolderHost(tmp_path / f"host{k}") for k in range(3)]
+    with Vault.open(there, begin=VaultRules()) as vault:
+        name = save(vault, [source], SaveSettings(code=Code(2, 1))).name
+    assert subprocess.run([sys.executable, "-c", _DIES, tmp_path], check=False).returncode < 0
+    (beside,) = tmp_path.glob(".again-*")
+    with Vault.open(there) as vault:
+        made: list[int] = []
+        restore(vault, name, tmp_path / "again", tell=lambda told: made.append(told.made))
+        moved = sum(one.moved for one in vault.pool.seen)
+    assert told(tmp_path / "again" / "data") == told(source)
+    assert moved < 0.85 * 30_000_000
+    assert made[-1] == vault_size(source)
+    assert not beside.exists()
+
+
+def test_a_folder_that_others_may_write_to_is_not_gone_on_with(tmp_path: Path) -> None:
+    source = fill(tmp_path / "data")
+    with opened(hosts(5)) as vault:
+        name = save(vault, [source]).name
+        beside = tmp_path / f".again-{name}"
+        beside.mkdir()
+        beside.chmod(0o777)
+        with pytest.raises(InputError, match="may be another user's; remove it"):
+            restore(vault, name, tmp_path / "again")
+        beside.chmod(0o755)
+        with _locked(beside), pytest.raises(InputError, match="another recovery makes it"):
+            restore(vault, name, tmp_path / "again")
+        restore(vault, name, tmp_path / "again")
+    assert told(tmp_path / "again" / "data") == told(source)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    yield
+    os.close(handle)
+
+
+def vault_size(folder: Path) -> int:
+    files = [one for one in folder.rglob("*") if one.is_file() and not one.is_symlink()]
+    return sum(one.stat().st_size for one in files)
+
+
 def test_repair_brings_back_what_two_hosts_lost(tmp_path: Path) -> None:
     source = fill(tmp_path / "data")
     there = hosts(6)
@@ -364,13 +428,16 @@ def test_other_rules_than_the_vault_has(tmp_path: Path) -> None:
     "path", ["/etc/passwd", "../out", "a/../../out", "", ".", "a//b", "a/", "a\0b", "file/inside"]
 )
 def test_no_path_leads_out(path: str) -> None:
-    entries = [Entry("file", "file", 0o600, 0), Entry(path, "file", 0o600, 0)]
+    entries = [SavedEntry("file", "file", 0o600, 0), SavedEntry(path, "file", 0o600, 0)]
     with pytest.raises(InputError, match="cannot be restored"):
         checked_entries(entries)
 
 
 def test_a_link_in_the_way_is_not_followed() -> None:
-    entries = [Entry("a", "link", 0o777, 0, target="/etc"), Entry("a/b", "file", 0o600, 0)]
+    entries = [
+        SavedEntry("a", "link", 0o777, 0, target="/etc"),
+        SavedEntry("a/b", "file", 0o600, 0),
+    ]
     with pytest.raises(InputError, match="cannot be restored"):
         checked_entries(entries)
 
@@ -385,3 +452,19 @@ def test_what_cannot_be_saved_is_counted(tmp_path: Path) -> None:
             save(vault, [tmp_path / "nothing"])
         with pytest.raises(ParameterError, match="one path with the name"):
             save(vault, [source, source])
+
+
+def test_names_sort_by_age_whatever_clocks_say(tmp_path: Path) -> None:
+    """Saves within a second, and a machine whose clock is behind."""
+    source, there, made = fill(tmp_path / "data"), hosts(3), []
+    for now in (1_700_000_000.0, 1_700_000_000.0, 1_700_000_003.0, 1_699_999_000.0):
+        with Vault.open(there, begin=SMALL, clock=lambda now=now: now) as vault:
+            made.append(save(vault, [source], SaveSettings(code=Code(2, 1))).name)
+            assert vault.manifest("latest").name == made[-1]
+            assert vault.names() == made
+    there[0].objects["manifests/nonsense"] = b""
+    there[0].objects["manifests/99991231T235959999999Z-012345"] = b""
+    with opened(there) as vault:
+        assert len(vault.names()) == 5
+        assert vault.manifest("latest").name == made[-1]
+        assert save(vault, [source], SaveSettings(code=Code(2, 1))).name.startswith("20")

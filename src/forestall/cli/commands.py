@@ -154,6 +154,10 @@ COMMANDS: Final = (
         "Keep checkpoints of other machines on this one's disk, and say how storage hosts are.",
     ),
     CommandEntry(
+        "run", "vault.run", LIVE,
+        "Run a program so that it outlives its machine; ends with its exit code.",
+    ),
+    CommandEntry(
         "serve", "live.serve", LIVE,
         "Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command "
         "this\nis the server itself, until Ctrl-C or SIGTERM.",

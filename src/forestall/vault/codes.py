@@ -23,6 +23,8 @@ MOST: Final = 32
 _KIND: Final = "isa_l_rs_cauchy"
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
 _KEPT: Final = 1 << 30
+_HEAD: Final = 80
+"""Bytes that the library puts before a piece."""
 
 
 @dataclass(frozen=True, order=True)
@@ -59,7 +61,7 @@ class Code:
             return _cut(pack, self.data)
         return list(_driver(self.data, self.parity).encode(pack))
 
-    def decode(self, pieces: Mapping[int, bytes], length: int) -> bytes:
+    def decode(self, pieces: Mapping[int, bytes | memoryview], length: int) -> bytes:
         """Return the pack of `length` bytes from at least m of its pieces, by their places.
 
         Raises ValueError where these are no pieces of one pack.
@@ -67,9 +69,11 @@ class Code:
         assert len(pieces) >= self.data
         chosen = sorted(pieces)[: self.data]
         if self.data == 1:
-            found = pieces[chosen[0]]
+            found = bytes(pieces[chosen[0]])
         elif self.parity == 0:
             found = b"".join(pieces[k] for k in range(self.data))
+        elif chosen == list(range(self.data)) and _is_plain(self):
+            found = b"".join(pieces[k][_HEAD:] for k in chosen)[:length]
         else:
             found = _decoded(self, [pieces[k] for k in chosen])
         if len(found) != length:
@@ -81,9 +85,9 @@ class Code:
         return sorted(combinations(sorted(places), self.data))
 
 
-def _decoded(code: Code, pieces: list[bytes]) -> bytes:
+def _decoded(code: Code, pieces: list[bytes | memoryview]) -> bytes:
     try:
-        return bytes(_driver(code.data, code.parity).decode(pieces))
+        return bytes(_driver(code.data, code.parity).decode([bytes(one) for one in pieces]))
     except ECDriverError as error:
         raise ValueError(str(error)) from None
 
@@ -91,6 +95,14 @@ def _decoded(code: Code, pieces: list[bytes]) -> bytes:
 def _cut(pack: bytes, parts: int) -> list[bytes]:
     size = -(-len(pack) // parts)
     return [pack[k * size : (k + 1) * size] for k in range(parts)]
+
+
+@cache
+def _is_plain(code: Code) -> bool:
+    """Whether the pieces of data are the pack as it is, behind heads of the library."""
+    probe = bytes(range(251))
+    pieces = _driver(code.data, code.parity).encode(probe)
+    return b"".join(one[_HEAD:] for one in pieces[: code.data])[: len(probe)] == probe
 
 
 @cache

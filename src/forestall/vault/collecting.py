@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from forestall.model.errors import InputError
 from forestall.vault import keys
 from forestall.vault.hosts.host import HostError
-from forestall.vault.leases import living
+from forestall.vault.leases import LIFE, living
 from forestall.vault.manifests import Manifest
 from forestall.vault.pool import LostError
 from forestall.vault.repository import Vault
@@ -95,6 +95,9 @@ def collect(
             for error in vault.pool.delete_everywhere(one).values():
                 told.said.append(str(error))
             tell(told)
+        since = vault.clock() - LIFE
+        for swept in vault.pool.each(lambda host: host.sweep(since)).values():
+            told.objects += swept if isinstance(swept, int) else 0
     finally:
         vault.pool.delete_everywhere(key)
     return told

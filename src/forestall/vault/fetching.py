@@ -13,7 +13,7 @@ from forestall.vault.codes import Code
 from forestall.vault.fragments import DamagedError, Fragment, fragment_of
 from forestall.vault.hosts.host import AbsentError, HostError
 from forestall.vault.manifests import NOBODY, WrittenPack
-from forestall.vault.packs import name_of, opened
+from forestall.vault.packs import Data, name_of, opened
 from forestall.vault.pool import LostError
 from forestall.vault.repository import Vault
 
@@ -49,7 +49,7 @@ class Fetch:
         for _ in range(self.code.data):
             self._ask_one()
 
-    def wanted(self, wanted: frozenset[int] | None = None) -> dict[int, bytes]:
+    def wanted(self, wanted: frozenset[int] | None = None) -> dict[int, Data]:
         """Wait for the pack; return its chunks, or those that are wanted, by their places in it.
 
         Raises LostError where too few pieces are left.
@@ -72,7 +72,7 @@ class Fetch:
 
     def _opened(
         self, chosen: tuple[int, ...], wanted: frozenset[int] | None
-    ) -> dict[int, bytes] | None:
+    ) -> dict[int, Data] | None:
         body = self.body(chosen)
         if body is None:
             return None

@@ -33,7 +33,7 @@ class Fragment(NamedTuple):
     place: int
     length: int
     pack: bytes
-    piece: bytes
+    piece: bytes | memoryview
 
     def packed(self) -> bytes:
         """Return it as it is stored."""
@@ -59,7 +59,7 @@ def fragment_of(stored: bytes, pack: bytes, place: int) -> Fragment:
         raise DamagedError("its checksum is another one")
     if name != pack or where != place:
         raise DamagedError(f"it is piece {where} of pack {name.hex()[:12]}")
-    return Fragment(Code(data, parity), where, length, name, bytes(piece))
+    return Fragment(Code(data, parity), where, length, name, piece)
 
 
 def _checksum(head: bytes, piece: bytes | memoryview) -> bytes:

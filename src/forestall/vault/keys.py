@@ -7,6 +7,8 @@
     forgotten/SAVE                     a checkpoint that is there no more, whoever still has a copy
     leases/SAVE                        a save is under way
     collections/TIME                   what is about to be removed
+    runs/NAME/history                  what became of a program that `forestall run` keeps
+    runs/NAME/lease-ID                 it runs, or is about to
 
 A save's name begins with its time, so that names sort by age.
 """
@@ -15,7 +17,8 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from blake3 import blake3
@@ -27,14 +30,23 @@ MANIFESTS: Final = "manifests/"
 FORGOTTEN: Final = "forgotten/"
 LEASES: Final = "leases/"
 COLLECTIONS: Final = "collections/"
-SAVE: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{10}")
+RUNS: Final = "runs/"
+SAVE: Final = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{6}")
+SKEW: Final = timedelta(days=1)
+"""Most that a clock is believed to be ahead."""
+_MOMENT: Final = "%Y%m%dT%H%M%S%fZ"
 
 
-def save_name(now: int, label: str, nonce: bytes) -> str:
-    """Return the name of a save that begins at `now`, s since 1970."""
+def save_name(now: float, label: str, nonce: bytes, last: str = "") -> str:
+    """Return the name of a save that begins at `now`, s since 1970. It sorts behind the `last` one,
+    also where that was made by a machine whose clock is ahead."""
+    moment = datetime.fromtimestamp(now, UTC)
+    with suppress(ValueError):
+        before = datetime.strptime(last.partition("-")[0], _MOMENT).replace(tzinfo=UTC)
+        if moment <= before < moment + SKEW:
+            moment = before + timedelta(microseconds=1)
     told = f"{now} {label} {os.getpid()} {os.uname().nodename} ".encode() + nonce
-    moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
-    return f"{moment}-{blake3(told).hexdigest()[:10]}"
+    return f"{moment.strftime(_MOMENT)}-{blake3(told).hexdigest()[:6]}"
 
 
 def fragment_key(save: str, pack: bytes, place: int) -> str:

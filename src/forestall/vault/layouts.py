@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, Self
 
 from forestall.model.errors import ParameterError
-from forestall.reliability.systems.ring import holders
 from forestall.vault.codes import Code
+from forestall.vault.ranks.members import neighbours
 
 Kind = Literal["code", "copies", "ring"]
 RING: Final = 3
@@ -58,7 +58,8 @@ class Layout:
         """From a pack's number to the hosts of its pieces: on the ring one's own and its
         neighbours, else hosts in turn, so that each gets as many."""
         if self.kind == "ring":
-            return lambda number: holders(self.home, self.hosts, RING)
+            ring = (self.home, *neighbours(self.home, self.hosts))
+            return lambda number: ring
         count, pieces = self.hosts, self.code.pieces
         return lambda number: tuple((number + k) % count for k in range(pieces))
 

@@ -131,7 +131,7 @@ _ARRAYS: Final = ("packs", "lengths", "counts", "placed", "chunks", "plain", "st
 
 
 @dataclass(frozen=True)
-class Entry:
+class SavedEntry:
     """A file, folder or link of a checkpoint.
 
     Attributes
@@ -175,7 +175,7 @@ class Manifest:
     code: Code
     directories: tuple[str, ...]
     runs: npt.NDArray[np.uint32]
-    entries: tuple[Entry, ...]
+    entries: tuple[SavedEntry, ...]
     figures: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -186,7 +186,7 @@ class Manifest:
             made = cls(
                 str(told["name"]), int(told["at"]), str(told["label"]),
                 Code(*map(int, told["code"])), tuple(map(str, told["directories"])),
-                arrays["runs"], tuple(Entry(**one) for one in told["entries"]),
+                arrays["runs"], tuple(SavedEntry(**one) for one in told["entries"]),
                 {str(name): float(value) for name, value in told["figures"].items()},
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -227,6 +227,8 @@ def runs_of(references: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
 
 def references_of(runs: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
     """Return the chunks of runs one by one, as `runs_of` takes them."""
+    if not len(runs):
+        return np.zeros(0, np.uint64)
     counts = runs[:, 2].astype(np.int64)
     first = (runs[:, 0].astype(np.uint64) << np.uint64(32)) + runs[:, 1]
     before = np.concatenate(([0], np.cumsum(counts)[:-1]))

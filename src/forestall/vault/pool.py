@@ -42,7 +42,7 @@ class HostNow:
 
 
 @dataclass
-class Pool:
+class HostPool:
     """Hosts by number, in the order in which they were named.
 
     Attributes

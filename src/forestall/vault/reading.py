@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import InputError, ParameterError
-from forestall.vault.manifests import Entry, Manifest, references_of, runs_of
+from forestall.vault.manifests import Manifest, SavedEntry, references_of, runs_of
+from forestall.vault.packs import Data
 from forestall.vault.pool import LostError
 from forestall.vault.recovery import ahead, needed, offsets_of
 from forestall.vault.repository import Vault
@@ -50,7 +51,7 @@ def read_spans(vault: Vault, manifest: Manifest, spans: Sequence[Span]) -> list[
         for chunk in range(one.first, one.last):
             users.setdefault(chunk, []).append(number)
     wanted = sorted(users)
-    entry = Entry("spans", "file", 0, 0, 0, 0, len(wanted))
+    entry = SavedEntry("spans", "file", 0, 0, 0, 0, len(wanted))
     runs = runs_of(references_of(manifest.runs)[wanted])
     for fetch, need in ahead(vault, needed(vault, replace(manifest, runs=runs, entries=(entry,)))):
         chunks = fetch.wanted(frozenset(np.unique(need.chunks[:, 0]).tolist()))
@@ -61,7 +62,7 @@ def read_spans(vault: Vault, manifest: Manifest, spans: Sequence[Span]) -> list[
     return found
 
 
-def _fill(into: bytearray, begin: int, data: bytes, at: int) -> None:
+def _fill(into: bytearray, begin: int, data: Data, at: int) -> None:
     """Copy what of a chunk `at` its place belongs to a part."""
     low, high = max(at, begin), min(at + len(data), begin + len(into))
     into[low - begin : high - begin] = data[low - at : high - at]
@@ -81,7 +82,7 @@ def _part(manifest: Manifest, offsets: npt.NDArray[np.int64], span: Span) -> _Pa
     return _Part(begin, end, first, int(np.searchsorted(offsets, end, side="left")))
 
 
-def _file(manifest: Manifest, path: str) -> Entry:
+def _file(manifest: Manifest, path: str) -> SavedEntry:
     for one in manifest.entries:
         if one.path == path and one.kind == "file":
             return one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -15,7 +16,7 @@ from forestall.vault.envelopes import Content, content_of, enveloped
 from forestall.vault.fragments import DamagedError
 from forestall.vault.hosts.host import AbsentError, HostError, StorageHost
 from forestall.vault.manifests import Directory, Manifest
-from forestall.vault.pool import LostError, Pool
+from forestall.vault.pool import HostPool, LostError
 from forestall.vault.seals import Key
 
 T = TypeVar("T", Directory, Manifest)
@@ -49,7 +50,7 @@ class Vault:
     clock : the time, s since 1970
     """
 
-    pool: Pool
+    pool: HostPool
     rules: VaultRules
     key: Key | None = None
     clock: Callable[[], float] = time.time
@@ -71,7 +72,7 @@ class Vault:
         Raises InputError where there is none and none shall begin, where its key is missing or
         another one, or where too few hosts answer; ParameterError for other rules than it has.
         """
-        pool = Pool(hosts)
+        pool = HostPool(hosts)
         try:
             found = cls._rules(pool, key)
             rules = found or begin
@@ -87,7 +88,7 @@ class Vault:
             raise
 
     @classmethod
-    def _rules(cls, pool: Pool, key: Key | None) -> VaultRules | None:
+    def _rules(cls, pool: HostPool, key: Key | None) -> VaultRules | None:
         """Return the rules of the vault on hosts; None where there is none. Raises InputError where
         nobody can tell."""
         wrong: list[HostError | DamagedError] = []
@@ -178,11 +179,19 @@ class Vault:
         if len(wrong) == len(self.pool.hosts):
             raise next(iter(wrong.values()))
         forgotten = {key.removeprefix(keys.FORGOTTEN) for key in gone}
-        return sorted({key.removeprefix(keys.MANIFESTS) for key in there} - forgotten)
+        found = {key.removeprefix(keys.MANIFESTS) for key in there} - forgotten
+        return sorted(one for one in found if keys.SAVE.fullmatch(one))
 
     def manifest(self, name: str) -> Manifest:
-        """Return a checkpoint by its name, ``latest``, or a beginning that no other has. Raises
-        InputError where there is none, LostError where no copy is whole."""
+        """Return a checkpoint by its name, a beginning that no other has, or ``latest``: the last
+        whose manifest is whole. Raises InputError where there is none, LostError where no copy is
+        whole."""
+        if name == "latest":
+            for one in reversed(names := self.names()):
+                with suppress(LostError):
+                    return self._manifest(one)
+            if names:
+                raise LostError(f"of {len(names)} checkpoints no manifest is whole")
         return self._manifest(self._whole_name(name))
 
     def manifests(self, label: str | None = None) -> list[Manifest]:
@@ -204,8 +213,6 @@ class Vault:
 
     def _whole_name(self, name: str) -> str:
         names = self.names()
-        if name == "latest" and names:
-            return names[-1]
         found = [one for one in names if one.startswith(name)] if name else []
         if name in found:
             return name

@@ -20,7 +20,7 @@ from forestall.vault.codes import Code
 from forestall.vault.known import KnownChunks
 from forestall.vault.layouts import Layout
 from forestall.vault.leases import check_lease, doomed, lease, living
-from forestall.vault.manifests import NOBODY, Directory, Entry, Manifest, runs_of
+from forestall.vault.manifests import NOBODY, Directory, Manifest, SavedEntry, runs_of
 from forestall.vault.packs import COMPRESSIONS, Compression
 from forestall.vault.pool import LostError
 from forestall.vault.repository import Vault
@@ -39,14 +39,14 @@ class SaveSettings:
     ----------
     label : versions of one thing have one label, and share chunks
     code : m data and k parity pieces
-    compression : ``zstd`` or ``none``
+    compression : of chunks, see `packs.Compression`
     strict : raise where a piece finds no host; else at least m pieces and, where k > 0, one more
         must be stored, and the checkpoint tells what it survives
     """
 
     label: str = ""
     code: Code = field(default_factory=Code)
-    compression: Compression = "zstd"
+    compression: Compression = "auto"
     strict: bool = False
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ def save(
     cannot be read; then there is no checkpoint, and what was stored of it serves the next try.
     """
 
-    def feed(one: _Save) -> Iterator[Entry]:
+    def feed(one: _Save) -> Iterator[SavedEntry]:
         for source in sources(paths, one.told.skipped):
             if source.entry.kind == "file":
                 with of_system(source.path, "cannot be saved"), open(source.path, "rb") as file:
@@ -118,9 +118,9 @@ def save_stream(
 ) -> Manifest:
     """Save what a stream gives as one file; as `save` does."""
 
-    def feed(one: _Save) -> Iterator[Entry]:
+    def feed(one: _Save) -> Iterator[SavedEntry]:
         now = int(vault.clock() * 1e9)
-        yield one.take(stream, Entry(name, "file", 0o600, now))
+        yield one.take(stream, SavedEntry(name, "file", 0o600, now))
 
     return _saved(vault, settings or SaveSettings(), tell, place, feed)
 
@@ -130,14 +130,15 @@ def _saved(
     settings: SaveSettings,
     tell: Tell,
     place: Placing | None,
-    feed: Callable[[_Save], Iterator[Entry]],
+    feed: Callable[[_Save], Iterator[SavedEntry]],
 ) -> Manifest:
-    name = keys.save_name(int(vault.clock()), settings.label, secrets.token_bytes(8))
+    last = (vault.names() or [""])[-1]
+    name = keys.save_name(vault.clock(), settings.label, secrets.token_bytes(8), last)
     with lease(vault, name, settings.label):
         writing = Writing(
-            settings.code, min(settings.least, settings.code.pieces), _copies(vault, settings.code),
-            settings.compression, place or in_turn(vault, settings.code), vault.seal,
-            vault.envelope,
+            settings.code, min(settings.least, settings.code.pieces),
+            copies_for(vault, settings.code), settings.compression,
+            place or in_turn(vault, settings.code), vault.seal, vault.envelope,
         )  # fmt: skip
         with closing(PackWriter(vault.pool, name, writing)) as writer:
             one = _Save(vault, writer, known_chunks(vault, settings.label), tell)
@@ -147,7 +148,7 @@ def _saved(
         check_lease(vault, name)
         key = keys.MANIFESTS + name
         vault.pool.put_everywhere(key, vault.envelope(made), writing.copies)
-        _still_there(vault, made)
+        still_there(vault, made)
     return made
 
 
@@ -160,7 +161,7 @@ class _Save:
         self._chunks = array("Q")
         self._parts: dict[str, int] = {}
 
-    def take(self, stream: BinaryIO, entry: Entry) -> Entry:
+    def take(self, stream: BinaryIO, entry: SavedEntry) -> SavedEntry:
         """Take in a file; return its entry with its chunks, and the size that it was found to
         have."""
         first, size = len(self._chunks), 0
@@ -184,7 +185,9 @@ class _Save:
         self.told.new += len(data)
         return self._known.add(name, self._parts[part], self._writer.add(name, bytes(data)))
 
-    def manifest(self, name: str, settings: SaveSettings, entries: tuple[Entry, ...]) -> Manifest:
+    def manifest(
+        self, name: str, settings: SaveSettings, entries: tuple[SavedEntry, ...]
+    ) -> Manifest:
         """Return the checkpoint."""
         runs = runs_of(np.frombuffer(self._chunks, np.uint64))
         used, renamed = np.unique(runs[:, 0], return_inverse=True)
@@ -246,7 +249,7 @@ def _whole(
     return frozenset(found)
 
 
-def _still_there(vault: Vault, made: Manifest) -> None:
+def still_there(vault: Vault, made: Manifest) -> None:
     """Take a checkpoint back where the save was taken for dead while it was written."""
     try:
         check_lease(vault, made.name)
@@ -260,6 +263,6 @@ def in_turn(vault: Vault, code: Code) -> Placing:
     return Layout("code", code, len(vault.pool.hosts)).place
 
 
-def _copies(vault: Vault, code: Code) -> int:
+def copies_for(vault: Vault, code: Code) -> int:
     """Return on how many hosts a manifest must be, so that it outlives what the packs do."""
     return min(max(vault.majority, code.parity + 1), len(vault.pool.hosts))

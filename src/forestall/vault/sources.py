@@ -10,14 +10,14 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from forestall.model.errors import InputError, ParameterError, of_system
-from forestall.vault.manifests import Entry
+from forestall.vault.manifests import SavedEntry
 
 
 class Source(NamedTuple):
     """Something to be saved: where it is, and what it is; chunks of it are not known yet."""
 
     path: Path
-    entry: Entry
+    entry: SavedEntry
 
 
 def check_paths(paths: Sequence[Path]) -> list[str]:
@@ -53,11 +53,11 @@ def _below(path: Path, name: PurePosixPath, skipped: Counter[str]) -> Iterator[S
         return
     mode, changed = stat.S_IMODE(found.st_mode), found.st_mtime_ns
     if stat.S_ISREG(found.st_mode):
-        yield Source(path, Entry(_text(name), "file", mode, changed, found.st_size))
+        yield Source(path, SavedEntry(_text(name), "file", mode, changed, found.st_size))
     elif target:
-        yield Source(path, Entry(_text(name), "link", mode, changed, target=target))
+        yield Source(path, SavedEntry(_text(name), "link", mode, changed, target=target))
     elif stat.S_ISDIR(found.st_mode):
-        yield Source(path, Entry(_text(name), "folder", mode, changed))
+        yield Source(path, SavedEntry(_text(name), "folder", mode, changed))
         with of_system(path, "cannot be saved"):
             inside = sorted(os.listdir(path))
         for one in inside:
@@ -71,7 +71,7 @@ def _text(name: PurePosixPath) -> str:
     return str(name)
 
 
-def checked_entries(entries: Sequence[Entry]) -> None:
+def checked_entries(entries: Sequence[SavedEntry]) -> None:
     """Raise InputError unless all paths lie below the folder that is restored to, each once, and
     each in a folder that is one."""
     kinds: dict[PurePosixPath, str] = {PurePosixPath(): "folder"}
@@ -86,20 +86,22 @@ def checked_entries(entries: Sequence[Entry]) -> None:
         kinds[path] = one.kind
 
 
-def make_folders(folder: Path, entries: Sequence[Entry]) -> None:
-    """Make the folders below a new one that nobody else writes to, and its files, of their sizes
-    and with nothing in them. Raises OSError."""
+def make_folders(folder: Path, entries: Sequence[SavedEntry]) -> None:
+    """Make the folders below one that nobody else writes to, and its files, of their sizes; what is
+    in them stays. Raises OSError."""
     for one in entries:
         path = folder / one.path
         path.parent.mkdir(parents=True, exist_ok=True)
         if one.kind == "folder":
             path.mkdir(exist_ok=True)
         elif one.kind == "file":
-            with path.open("wb") as file:
+            with path.open("ab") as file:
                 file.truncate(one.size)
+        else:
+            path.unlink(missing_ok=True)
 
 
-def finish(folder: Path, entries: Sequence[Entry]) -> None:
+def finish(folder: Path, entries: Sequence[SavedEntry]) -> None:
     """Make links, give all their rights and times, and wait for the disk. Links come last: nothing
     is ever written through one. Raises OSError."""
     for one in entries:

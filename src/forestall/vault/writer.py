@@ -16,7 +16,7 @@ from forestall.vault.hosts.host import HostError
 from forestall.vault.keys import DIRECTORIES, fragment_key
 from forestall.vault.manifests import NOBODY, Directory, WrittenPack
 from forestall.vault.packs import PACK, Compression, pack_of
-from forestall.vault.pool import Pool
+from forestall.vault.pool import HostPool
 
 IN_PART: Final = 64
 """Packs of a directory."""
@@ -53,14 +53,16 @@ class PackWriter:
 
     Attributes
     ----------
+    within : begins the names of its directories, where a save has several writers
     stored : bytes on all hosts, of packs that are done; `kept` of their packs, before coding
     missing : pieces that no host took, at most, of one pack
     """
 
-    pool: Pool
+    pool: HostPool
     save: str
     how: Writing
     tell: Callable[[int], None] = lambda stored: None
+    within: str = ""
     stored: int = 0
     kept: int = 0
     missing: int = 0
@@ -80,7 +82,7 @@ class PackWriter:
     @property
     def part(self) -> str:
         """The directory in which the next chunk will be."""
-        return f"{self.save}.{self._packs // IN_PART}"
+        return f"{self.save}.{self.within}{self._packs // IN_PART}"
 
     def add(self, name: bytes, data: bytes) -> int:
         """Take a chunk; return its place in the directory `part`, as that was before."""
@@ -129,7 +131,7 @@ class PackWriter:
     def _close_part(self) -> None:
         if not self._done:
             return
-        name = f"{self.save}.{len(self.parts)}"
+        name = f"{self.save}.{self.within}{len(self.parts)}"
         made = Directory.of(name, self.how.code, self.pool.names, self._done)
         self.pool.put_everywhere(DIRECTORIES + name, self.how.envelope(made), self.how.copies)
         self.parts.append(name)

@@ -12,7 +12,6 @@ import pytest
 from forestall.app.hosts.agent.agent import (
     AgentOptions,
     calibrated,
-    default_folder,
     facts,
     line,
     parse_memory_share,
@@ -21,6 +20,7 @@ from forestall.app.hosts.agent.agent import (
     unit_text,
 )
 from forestall.live.agent.lock import only_agent
+from forestall.live.agent.place import default_folder
 from forestall.live.agent.sampler import machine_counters
 from forestall.live.agent.status import write_status
 from forestall.model.errors import ParameterError, TraceError

@@ -20,6 +20,7 @@ switch = "on"
 nodes = 2
 [warden]
 switch = "approve"
+socket = "/run/warden.sock"
 [serve]
 port = 1
 """

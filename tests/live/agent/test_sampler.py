@@ -79,7 +79,7 @@ def test_a_sample_is_of_the_time_since_the_one_before() -> None:
     clock.now += 6
     first = sampler.sample()
     # 6 of 12 s busy, 0.6 of them the sampler's own
-    assert first == pytest.approx((1_700_001_006, 1006.0, 0.45, 0.0, 0.25, 1000.0, 0.1))
+    assert first[:7] == pytest.approx((1_700_001_006, 1006.0, 0.45, 0.0, 0.25, 1000.0, 0.1))
     second = sampler.sample()  # no time has passed: nothing can be said
     assert math.isnan(second.cpu)
     assert math.isnan(second.io)

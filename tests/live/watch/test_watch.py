@@ -17,7 +17,6 @@ from forestall.live.slurm.outlook import (
     JoinedForecasts,
     ListedForecasts,
     NodeForecast,
-    PredictorForecasts,
 )
 from forestall.live.watch.events import EventTail
 from forestall.live.watch.forecasts import MaintenanceForecasts, WatchingForecasts
@@ -182,7 +181,7 @@ def test_maintenance_is_certain_while_it_is_to_come_and_while_it_lasts() -> None
 def test_of_several_forecasters_the_most_probable_counts() -> None:
     learner = new_learner("rate")
     learner.fit(failures(), end=NOW)
-    rate = PredictorForecasts(learner, "rate", NAMES, horizon=7 * DAY)
+    rate = WatchingForecasts(learner, NAMES, horizon=7 * DAY)
     listed = ListedForecasts([("n2", NodeForecast(NOW + 60, NOW + 120, 1.0, "list"))])
     planned = MaintenanceForecasts([Maintenance(NOW + 30, NOW + 90, frozenset({"n3"}))])
     found = JoinedForecasts(rate, listed, planned).foreseen(view(), NOW)

@@ -255,7 +255,7 @@ def test_packed_files_cut_off_or_damaged_give_what_they_hold(tmp_path: Path) -> 
     [
         (b"", "is empty"),
         (b"not a day file at all", "no whole header"),
-        (day_files.MAGIC + b"\x02" + bytes(300), "a later version of forestall"),
+        (day_files.MAGIC + b"\x03" + bytes(300), "a later version of forestall"),
         (HEAD.encode(), "has no samples"),
     ],
 )
@@ -363,3 +363,50 @@ def test_a_period_that_was_changed(tmp_path: Path) -> None:
 def test_a_value_that_is_not_known_is_missing(tmp_path: Path) -> None:
     metrics = read(tmp_path, a=written([record(0)._replace(cpu=math.nan), record(1)]))
     assert np.isnan(metrics.column("cpu")).tolist() == [True, False]
+
+
+WIDE = replace(HEAD, storage=True)
+
+
+@given(
+    st.floats(0, 1) | st.just(math.nan), st.integers(0, 60_000) | st.just(math.nan),
+    st.floats(0, 2.0**62) | st.just(math.nan),
+)  # fmt: skip
+def test_records_of_storage_hosts_come_back(disk: float, clients: float, stored: float) -> None:
+    one = DaySample(1000, 60.0, 0.5, 0.25, 1e6, 0.1, 3, 1, disk, clients, stored)
+    raw = encode(one, 7, 2)
+    assert len(raw) == day_files.SIZES[2]
+    back = decode(raw, 7, 2)
+    assert back is not None
+    assert back.disk == pytest.approx(disk, abs=1e-5, nan_ok=True)
+    assert back.clients == pytest.approx(clients, nan_ok=True)
+    assert back.stored == pytest.approx(stored, rel=4e-4, abs=0.01, nan_ok=True)
+    assert decode(raw[:-1] + bytes([raw[-1] ^ 1]), 7, 2) is None
+    assert (back.state, back.flags) == (3, 1)
+
+
+def test_old_and_new_segments_in_one_file(tmp_path: Path) -> None:
+    """An agent that begins to sample storage goes on with the day's file; what damages one record
+    of it loses that one."""
+    old = b"".join(encode(DaySample(1000 + 6 * k, 6.0 * k, 0.1, 0.5, 0, 0, 0), HEAD.seed)
+                   for k in range(5))  # fmt: skip
+    head = replace(WIDE, serial=WIDE.serial + 1)
+    new = [
+        encode(DaySample(1000 + 6 * k, 6.0 * k, 0.2, 0.5, 0, 0, 0, 0, k / 100, k, 4096.0 * k),
+               head.seed, 2)
+        for k in range(5, 12)
+    ]  # fmt: skip
+    new[3] = b"?" + new[3][1:]
+    path = tmp_path / "1970-01-01.fsd"
+    path.write_bytes(HEAD.encode() + old + head.encode() + b"".join(new))
+    assert day_files.whole_until(path.read_bytes()) == path.stat().st_size
+    metrics = read_metrics(path)
+    assert list(metrics.names) == [*day_files.NAMES, *day_files.STORAGE]
+    assert len(metrics) == 5 + 6
+    assert np.isnan(metrics.column("clients")[:5]).all()
+    assert metrics.column("clients")[5:].tolist() == [5, 6, 7, 9, 10, 11]
+    assert metrics.column("stored")[5:] == pytest.approx(
+        4096.0 * metrics.column("clients")[5:], rel=4e-4
+    )
+    path.write_bytes(HEAD.encode() + old)
+    assert list(read_metrics(path).names) == list(day_files.NAMES)

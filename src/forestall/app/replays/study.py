@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from forestall.app.kit.predictor_files import load_predictor
 from forestall.app.kit.progress import Progress
+from forestall.app.live.settings import read_live_settings
 from forestall.app.replays.promises import JudgedProbabilities, judged
 from forestall.app.replays.question import ReplayQuestion
-from forestall.live.guard.settings import GuardSettings, guard_settings
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.replays.forecasts import (
     HindsightForecasts,
@@ -24,10 +23,8 @@ from forestall.live.replays.guarded import GuardedAgain, judge_again
 from forestall.live.replays.other import EngineChange, OtherPlayed, play_other
 from forestall.live.replays.recorded import Recorded, RecordedPromise
 from forestall.live.replays.same import PlayedAgain, play_again
-from forestall.model.errors import ParameterError, TraceError, of_system
+from forestall.model.errors import ParameterError
 from forestall.model.live.intents import Role
-
-_TABLES: Final = ("guard", "keeper", "warden")
 
 
 @dataclass(frozen=True)
@@ -128,7 +125,7 @@ def find(target: str, asked: ReplayQuestion, progress: Progress | None = None) -
     cannot be.
     """
     url = target if "://" in target else f"sqlite:///{Path(target).absolute()}"
-    settings = None if asked.guard is None else read_limits(asked.guard)
+    settings = None if asked.guard is None else read_live_settings(asked.guard).guard
     with LiveLedger(url, writes=False) as ledger:
         recorded, other = Recorded(ledger), None
         if asked.asks_engine:
@@ -138,20 +135,6 @@ def find(target: str, asked: ReplayQuestion, progress: Progress | None = None) -
         guarded = None if settings is None else judge_again(recorded, settings)
         promises = tuple(recorded.promises())
         return LedgerReplayed(recorded.name, asked, again, promises, other, guarded)
-
-
-def read_limits(path: Path) -> GuardSettings:
-    """Return the limits of a settings file, whose other tables are passed over. Raises
-    TraceError."""
-    with of_system(path, "cannot be read"):
-        text = path.read_bytes()
-    try:
-        told = tomllib.loads(text.decode())
-        return guard_settings({name: told[name] for name in _TABLES if name in told})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TraceError(path, f"is not TOML: {error}") from None
-    except ParameterError as error:
-        raise TraceError(path, str(error)) from None
 
 
 def _forecasts(predictor: str | None, recorded: Recorded) -> ReplayForecasts | None:

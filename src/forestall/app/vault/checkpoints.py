@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from forestall.app.vault.stores import PlacingOptions, SavePlacing
 from forestall.model.errors import ParameterError, of_system
 from forestall.model.settings import Declared, Setting
 from forestall.vault import keys
@@ -45,7 +47,7 @@ class Coding(Declared):
     label: Annotated[
         str, Setting("Versions of one thing have one label; they share what did not change")
     ] = ""
-    compression: Annotated[Compression, Setting("Of chunks", group=CUTTING)] = "zstd"
+    compression: Annotated[Compression, Setting("Of chunks", group=CUTTING)] = "auto"
     chunks: Annotated[
         str,
         Setting(
@@ -109,6 +111,7 @@ def save_paths(
     stores: Sequence[str],
     paths: Sequence[Path],
     coding: Coding,
+    placing: PlacingOptions | None = None,
     *,
     key: Path | None = None,
     progress: Callable[[SaveTold], None] = lambda told: None,
@@ -117,14 +120,35 @@ def save_paths(
     layout, begin = coding.laid_out(len(stores)), coding.rules(key is not None)
     settings = coding.settings(layout)
     check_paths(paths)
+    options = placing or PlacingOptions()
+    if layout.kind == "ring":
+        options = replace(options, place="turn")  # it says where
     with open_vault(stores, key=key, begin=begin, agree=bool(coding.chunks)) as vault:
-        made = save(vault, paths, settings, tell=progress, place=layout.place)
+        code, label = settings.code, settings.label
+        where = SavePlacing(vault.pool, options, code, label, size_of(paths), vault.clock)
+        made = save(vault, paths, settings, tell=progress, place=where.place or layout.place)
         return told_of(made) | {
             "layout": layout.kind,
             "survives": layout.survives(int(made.figures["missing"])),
+            "placement": asdict(where.end(int(made.figures["packed"]))),
             "skipped": {name.removeprefix("skipped "): int(count)
                         for name, count in made.figures.items() if name.startswith("skipped ")},
         }  # fmt: skip
+
+
+def size_of(paths: Sequence[Path]) -> int:
+    """Return how many bytes are in files and folders, about: what changes meanwhile may count."""
+    size = 0
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            for where, _, names in os.walk(path):
+                for name in names:
+                    with suppress(OSError):
+                        size += os.lstat(os.path.join(where, name)).st_size
+        else:
+            with suppress(OSError):
+                size += path.lstat().st_size
+    return size
 
 
 def restore_to(

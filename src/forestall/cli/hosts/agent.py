@@ -29,6 +29,7 @@ with lazily():
     from forestall.app.hosts import condor as hosts_condor
     from forestall.app.hosts.agent import agent as app_agent
     from forestall.live.agent import exporter
+    from forestall.live.agent import place as agent_place
 
 SERVICE = "Service"
 Listen: TypeAlias = Annotated[
@@ -139,7 +140,7 @@ class Screen:
 @command(app, "status", "forestall agent status", "forestall agent status --json")
 def status(folder: app_agent.Folder = None, as_json: Json = False) -> int:
     """Tell what the agent of a folder last saw; ends with 1 where it does not run."""
-    place, now = app_agent.default_folder() if folder is None else folder, time.time()
+    place, now = agent_place.default_folder() if folder is None else folder, time.time()
     told = app_agent.facts(place, now)
     wrong = app_agent.trouble(place, told, now)
     if as_json:
@@ -174,7 +175,7 @@ def unit(
 @command(app, "ad", "forestall agent ad --folder here")
 def ad(folder: app_agent.Folder = None) -> None:
     """Print what the agent last saw as attributes of an HTCondor machine (STARTD_CRON)."""
-    print(hosts_condor.read_ad(app_agent.default_folder() if folder is None else folder), end="")
+    print(hosts_condor.read_ad(agent_place.default_folder() if folder is None else folder), end="")
 
 
 @command(
@@ -197,7 +198,7 @@ def condor(
         return
     if way not in ("file", "command"):
         raise ParameterError("--way", way, "file or command")
-    place = app_agent.default_folder() if folder is None else folder
+    place = agent_place.default_folder() if folder is None else folder
     seconds = parse_duration(every, "--every")
     with _dashes():
         print(hosts_condor.condor_config(place, every=seconds, way=way), end="")  # type: ignore[arg-type]

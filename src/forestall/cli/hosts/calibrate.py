@@ -15,9 +15,9 @@ from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 
 with lazily():
-    from forestall.app.hosts.agent import agent
     from forestall.app.hosts.calibrate import calibrate as app_calibrate
     from forestall.app.hosts.calibrate import files, report
+    from forestall.live.agent import place as agent_place
 
 
 app = typer.Typer()
@@ -86,4 +86,4 @@ def _agents_folder(folder: Path | None, save: bool) -> Path | None:
         return folder
     if folder is not None:
         raise ParameterError("--folder", str(folder), "nothing with --save, which names one")
-    return agent.default_folder()
+    return agent_place.default_folder()

@@ -23,6 +23,7 @@ from forestall.model.settings import Setting
 with lazily():
     from forestall.app.hosts.agent import agent
     from forestall.app.hosts.guest import guest
+    from forestall.live.agent import place as agent_place
     from forestall.live.guest import files
     from forestall.live.guest import settings as guest_settings
 
@@ -130,7 +131,7 @@ def run(
     where memory runs short. When the host is free again it goes on. What it prints is shown here
     and kept in the files stdout and stderr of DIR/guests/NAME; standard error tells of changes.
     """
-    place = folder or agent.default_folder()
+    place = folder or agent_place.default_folder()
     low, high = guest.thresholds(place, th1, th2)
     need = agent.parse_memory_share(guest_memory, "--guest-memory")
     settings = replace(asked, th1=low, th2=high, guest_memory=need)
@@ -147,7 +148,7 @@ def run(
 def resume(name: Name, folder: Folder = None, output: Output = "here", quiet: Quiet = False) -> int:
     """Go on with a guest that has not finished: adopt it where it runs, else start it again."""
     lines = Lines(quiet=quiet)
-    place = folder or agent.default_folder()
+    place = folder or agent_place.default_folder()
     return lines.end(guest.resume_guest(place, name, say=lines, show=lines.shown(output)))
 
 
@@ -155,7 +156,7 @@ def resume(name: Name, folder: Folder = None, output: Output = "here", quiet: Qu
 @_guarded
 def listed(folder: Folder = None, as_json: Json = False) -> None:
     """List the guests, what is with them, and where their output lies."""
-    place = folder or agent.default_folder()
+    place = folder or agent_place.default_folder()
     found, troubles = guest.guests(place)
     for trouble in troubles:
         say(trouble, error=True)
@@ -172,7 +173,7 @@ def listed(folder: Folder = None, as_json: Json = False) -> None:
 @_guarded
 def stop(name: Name, folder: Folder = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """End a guest after its checkpoint, and its manager; `guest resume` goes on with it."""
-    place = folder or agent.default_folder()
+    place = folder or agent_place.default_folder()
     try:
         record = guest.stop_guest(place, name)
     except KeyboardInterrupt:
@@ -188,7 +189,7 @@ def stop(name: Name, folder: Folder = None, as_json: Json = False, quiet: Quiet 
 @_guarded
 def log(name: Name, folder: Folder = None, as_json: Json = False) -> None:
     """Tell why a guest was lowered, stopped, continued and ended; the load is the owner's."""
-    place = folder or agent.default_folder()
+    place = folder or agent_place.default_folder()
     changes = guest.guest_changes(place, name)
     if as_json:
         say_json(changes)

@@ -12,13 +12,16 @@ from forestall._lazy import lazily
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import ProgressBar, RateLine, say, say_json, show
+from forestall.cli.vault import similarity
+from forestall.cli.vault.told import in_words
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
 from forestall.show.quantities import told_bytes
+from forestall.show.words import counted
 
 with lazily():
-    from forestall.app.vault import checkpoints
+    from forestall.app.vault import checkpoints, stores
     from forestall.vault import collecting, layouts
 
 if TYPE_CHECKING:
@@ -33,8 +36,8 @@ Stores: TypeAlias = Annotated[
     typer.Option(
         "--store",
         metavar="URL",
-        help="A storage host, once for each: a folder, file://, s3://, gs://, az://. The pieces of "
-        "a checkpoint go to them in turn.",
+        help="A storage host, once for each: a folder, file://, forestall://HOST:PORT (forestall "
+        "storage serve), sftp://, s3://, gs://, az://.",
         show_default=False,
     ),
 ]
@@ -67,6 +70,7 @@ def save(
     store: Stores,
     *,
     coding: checkpoints.Coding,
+    placing: stores.PlacingOptions,
     key: KeyFile = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -81,7 +85,7 @@ def save(
         def tell(told: SaveTold) -> None:
             line(told.read, f"new {told_bytes(told.new)}, stored {told_bytes(told.stored)}")
 
-        made = checkpoints.save_paths(store, paths, coding, key=key, progress=tell)
+        made = checkpoints.save_paths(store, paths, coding, placing, key=key, progress=tell)
     if as_json:
         say_json(made)
     elif not quiet:
@@ -90,13 +94,25 @@ def save(
             else f"any one of {len(store)} hosts")  # fmt: skip
         say(f"Checkpoint {made['id']}, {layouts.told_code(made['data'], made['parity'])}: it "
             f"survives the loss of {lost}.")  # fmt: skip
-        say(f"{made['files']:,} files, {told_bytes(made['bytes'])}; new {told_bytes(made['new'])}, "
-            f"stored {told_bytes(made['stored'])} with parity.")  # fmt: skip
+        say(
+            f"{counted(made['files'], 'file')}, {told_bytes(made['bytes'])}; "
+            f"new {told_bytes(made['new'])}, stored {told_bytes(made['stored'])} with parity."
+        )
+        say(_placed(made["layout"], made["placement"]))
     for why, count in made["skipped"].items():
         say(f"Left out: {count:,} {why}.", error=True)
     if made["missing"]:
         say(f"{made['missing']} of {made['data'] + made['parity']} pieces found no host: "
             "repair it when all hosts are back.", error=True)  # fmt: skip
+
+
+def _placed(layout: str, told: dict[str, Any]) -> str:
+    """Return how hosts were chosen, in words."""
+    if layout == "ring":
+        return "Pieces are on this machine's own host and its neighbours on the ring."
+    if told["place"] == "turn":
+        return f"Pieces are on all hosts in turn: {told['why']}."
+    return f"Pieces are on {', '.join(told['hosts'])}: {in_words(told)}."
 
 
 @command(
@@ -124,10 +140,11 @@ def restore(
     if as_json:
         say_json(made)
     elif not quiet:
-        say(f"{made['files']:,} files, {told_bytes(made['bytes'])}, are in {to}.")
+        say(f"In {to}: {counted(made['files'], 'file')}, {told_bytes(made['bytes'])}.")
         if made["done_without"]:
-            say(f"{len(made['done_without'])} pieces were lost or damaged and done without, such "
-                f"as: {made['done_without'][0]}")  # fmt: skip
+            say(f"Done without {counted(len(made['done_without']), 'piece')} that "
+                f"{'was' if len(made['done_without']) == 1 else 'were'} lost or damaged, such as "
+                f"{made['done_without'][0]}. Repair it.")  # fmt: skip
 
 
 @command(app, "list", "forestall checkpoint list --store /a --store /b --json")
@@ -148,7 +165,7 @@ def list_(
          layouts.told_code(one["data"], one["parity"]))
         for one in found
     ]  # fmt: skip
-    heads = ("Id", "Complete at", "Label", "Files", "Size", "Stored for it", "Pieces")
+    heads = ("Id", "Complete at", "Label", "Files", "Size", "Stored", "Pieces")
     show(rows, heads, right=(3, 4, 5))
 
 
@@ -203,20 +220,20 @@ def _looked_after(
     if as_json:
         say_json({"checkpoints": found})
     elif not quiet:
-        _show_looks(found)
+        _show_looks(found, mend)
     if not all(one["recoverable"] for one in found):
         return LOST
     return FAILED if any(one["wrong"] for one in found) and not mend else 0
 
 
-def _show_looks(found: list[dict[str, Any]]) -> None:
+def _show_looks(found: list[dict[str, Any]], mended: bool) -> None:
     rows = [
-        (one["name"], f"{one['packs']:,}", f"{one['whole']:,} of {one['pieces']:,}",
-         "too few are left" if not one["recoverable"] else "all" if one["spare"] is None
-         else f"any {one['spare']} more may go", f"{one['mended']:,}")
+        (one["name"], f"{one['packs']:,}", f"{one['whole']:,} of {one['pieces']:,}", _left(one),
+         *([f"{one['mended']:,}"] if mended else []))
         for one in found
     ]  # fmt: skip
-    show(rows, ("Checkpoint", "Packs", "Pieces whole", "Left", "Made anew"), right=(1, 4))
+    whole, more = ("Were whole", ["Objects made anew"]) if mended else ("Pieces whole", [])
+    show(rows, ("Checkpoint", "Packs", whole, "It survives the loss of", *more), right=(1, 4))
     for one in found:
         for text in one["wrong"][:3]:
             say(f"{one['name']}: {text}")
@@ -264,7 +281,7 @@ def gc(
     elif not quiet:
         for name in told["forgotten"]:
             say(f"Forgotten: {name}")
-        say(f"Removed {told['objects']:,} objects, {told_bytes(told['removed'])}.")
+        say(f"Removed {counted(told['objects'], 'object')}, {told_bytes(told['removed'])}.")
     for text in told["said"]:
         say(text, error=True)
 
@@ -276,8 +293,8 @@ def stat(store: Stores, key: KeyFile = None, as_json: Json = False) -> None:
     if as_json:
         say_json(told)
         return
-    say(f"{told['checkpoints']:,} checkpoints of {told_bytes(told['bytes'])} in all take "
-        f"{told_bytes(told['stored'])}; chunks {told['chunks']} KiB, "
+    say(f"{counted(told['checkpoints'], 'checkpoint')}, {told_bytes(told['bytes'])} in all, stored "
+        f"in {told_bytes(told['stored'])}; chunks {told['chunks']} KiB, "
         f"{'encrypted' if told['encrypted'] else 'not encrypted'}.")  # fmt: skip
     rows = [(one["host"], f"{one['objects']:,}", told_bytes(one["bytes"]), one["said"] or "answers")
             for one in told["hosts"]]  # fmt: skip
@@ -291,6 +308,18 @@ def key(
     """Make a key for an encrypted vault; without it nothing there can be read: keep it safe."""
     checkpoints.new_key(path)
     say(f"Written: {path}. Whoever loses it loses all that is encrypted with it.", error=True)
+
+
+def _left(one: dict[str, Any]) -> str:
+    """Return what may still be lost of a checkpoint, in words."""
+    if not one["recoverable"]:
+        return "it is lost: too few are left"
+    if one["spare"] is None:
+        return "all: it has no pieces"
+    return "none" if not one["spare"] else f"any {counted(one['spare'], 'piece')} of a pack"
+
+
+similarity.add_to(app)
 
 
 def _moment(at: int) -> str:

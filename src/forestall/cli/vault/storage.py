@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from forestall._lazy import lazily
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import Json
-from forestall.cli.screen import say, say_json
+from forestall.cli.screen import say, say_json, show
 from forestall.cli.tokens import add_token, revoke_tokens, show_tokens
+from forestall.cli.vault.told import in_words
 from forestall.model.settings import Setting
+from forestall.model.units import parse_duration
+from forestall.show.quantities import duration, percent, told_bytes
 
 with lazily():
+    from forestall.app.vault import stores
     from forestall.web.api import tokens as api_tokens
     from forestall.web.storage import service
 
 Folder: TypeAlias = Annotated[
     Path, typer.Argument(metavar="DIR", help="The daemon's folder.", show_default=False)
+]
+Stores: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "--store", metavar="URL", help="A storage host, once for each.", show_default=False
+    ),
 ]
 Tokens: TypeAlias = Annotated[
     Path | None, Setting("File of the tokens (default: DIR/tokens)", shown="FILE")
@@ -30,6 +41,7 @@ app = group_of(
     "Keep checkpoints of other machines on this one's disk, and say how storage hosts are.",
     "forestall storage serve /scratch/vault --quota 200GiB --clients 8",
     "forestall storage token add alice /scratch/vault",
+    "forestall storage list --store forestall://n1:9140 --store forestall://n2:9140",
 )
 
 
@@ -60,6 +72,85 @@ def serve(folder: Folder, options: service.StorageOptions, as_json: Json = False
     service.serve_storage(folder, options, ready)
 
 
+@command(
+    app,
+    "list",
+    "forestall storage list --store forestall://n1:9140 --store forestall://n2:9140 --data 1 "
+    "--parity 0",
+    "forestall storage list --store /a --store /b --store /c --data 1 --parity 1 --json",
+)
+def list_(
+    store: Stores,
+    choosing: stores.ChoosingOptions,
+    placing: stores.PlacingOptions,
+    no_measure: Annotated[
+        bool, Setting("Send nothing; else each host whose speed is not known gets 1 MiB")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Say how storage hosts are, what was learned of them, and which a checkpoint would go to.
+
+    S0: running; S1: loaded; S2: temporarily unavailable; S3: unavailable.
+    """
+    told = stores.looked_at(store, choosing, placing, measure=not no_measure)
+    if as_json:
+        say_json(told)
+        return
+    rows = [
+        ("*" if one["chosen"] else "", one["name"], one["state"], percent(one["available"]),
+         percent(one["lasting"]), "-" if one["bandwidth"] is None
+         else f"{told_bytes(round(one['bandwidth']))}/s", _loads(one))
+        for one in told["hosts"]
+    ]  # fmt: skip
+    within = duration(told["within"])
+    heads = ("", "Host", "State", f"Up within {within}", "Without a break", "Speed", "Load")
+    show(rows, heads, right=(3, 4, 5))
+    for one in told["hosts"]:
+        if one["said"]:
+            say(one["said"], error=True)
+    if told["choice"] is None:
+        say(f"No choice: fewer than {choosing.data + choosing.parity} hosts answer.")
+    else:
+        say(f"* A checkpoint would go there: {in_words(told['choice'])}.")
+
+
+def _loads(one: dict[str, Any]) -> str:
+    """Return how loaded a host says it is."""
+    told = []
+    if one["clients"] is not None:
+        told.append(f"{one['clients']:.0f} of {one['limit']:.0f} clients")
+    if one["stored"] is not None and one["quota"]:
+        told.append(f"{percent(one['stored'] / one['quota'])} full")
+    return ", ".join(told) or "-"
+
+
+@command(
+    app,
+    "watch",
+    "forestall storage watch --store forestall://n1:9140 --store forestall://n2:9140",
+    "forestall storage watch --store /a --store /b --every 5m --for 2h",
+)
+def watch(
+    store: Stores,
+    every: Annotated[str, Setting("Between two looks", shown="DURATION")] = "1m",
+    span: Annotated[
+        str | None,
+        Setting("How long (default: until Ctrl-C or SIGTERM)", option="for", shown="DURATION"),
+    ] = None,
+) -> None:
+    """Look at storage hosts again and again, so that saves know which are up when this machine is
+    not.
+
+    What is seen is kept for 35 days, beside what the host agent keeps.
+    """
+    until = float("inf") if span is None else float(parse_duration(span, "for"))
+
+    def tell(name: str, state: str) -> None:
+        print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {name}: {state}", flush=True)
+
+    stores.watch(store, float(parse_duration(every, "every")), until, tell=tell)
+
+
 token_app = group_of(
     "Tokens by which clients are known to a storage daemon; only their hashes are kept.",
     "forestall storage token add alice /scratch/vault",
@@ -80,7 +171,7 @@ def add(
 
 
 @command(token_app, "list", "forestall storage token list /scratch/vault")
-def list_(folder: Folder, tokens: Tokens = None, as_json: Json = False) -> None:
+def list_tokens(folder: Folder, tokens: Tokens = None, as_json: Json = False) -> None:
     """List who has tokens, without the tokens."""
     show_tokens(_store(folder, tokens), as_json=as_json)
 

@@ -16,6 +16,7 @@ FGCS.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -108,10 +109,51 @@ def choose(outlook: StoreOutlook, stake: Stake, data: int, parity: int) -> Store
 
 
 def choose_exactly(outlook: StoreOutlook, stake: Stake, data: int, parity: int) -> StoreChoice:
-    """Return the best of all choices."""
-    near = np.flatnonzero(outlook.bandwidth > 0).tolist()
-    all_of_them = (judge(outlook, stake, one, data) for one in combinations(near, data + parity))
-    return min(all_of_them, key=lambda one: one.loss)
+    """Return the best of all choices. Of equal ones the first by the hosts' numbers."""
+    near = np.flatnonzero(outlook.bandwidth > 0)
+    costs = stake.piece / outlook.bandwidth[near]
+    weight = stake.fails * stake.work * outlook.weight
+    up = outlook.up[:, near]
+    found: list[tuple[float, tuple[int, ...]]] = []
+    least = np.inf
+    for begun, law in _begun(up, data, data + parity - 1):
+        rest = np.arange(begun[-1] + 1 if begun else 0, len(near))
+        if not len(rest):
+            continue
+        worth = weight @ law[:, -1] + (weight * law[:, -2]) @ up[:, rest]
+        loss = costs[list(begun)].sum() + costs[rest] - worth
+        least = min(least, float(loss.min()))
+        close = np.flatnonzero(loss <= least + _TOLERANCE * (1 + abs(least)))
+        found += [(float(loss[k]), (*begun, int(rest[k]))) for k in close]
+    among = [tuple(near[list(one)].tolist()) for loss, one in found
+             if loss <= least + _TOLERANCE * (1 + abs(least))]  # fmt: skip
+    return min((judge(outlook, stake, one, data) for one in among), key=lambda one: one.loss)
+
+
+def _begun(up: Floats, data: int, count: int) -> Iterator[tuple[tuple[int, ...], Floats]]:
+    """Yield all choices of so many hosts in order, and the law of how many of them are up, as
+    `at_least` has it, shape (rows, data + 1)."""
+    law = np.zeros((len(up), data + 1))
+    law[:, 0] = 1.0
+    stack: list[tuple[tuple[int, ...], Floats]] = [((), law)]
+    while stack:
+        begun, law = stack.pop()
+        if len(begun) == count:
+            yield begun, law
+            continue
+        first = begun[-1] + 1 if begun else 0
+        last = up.shape[1] - (count - len(begun))  # beyond it too few are left, for one more
+        stack.extend(
+            ((*begun, k), _with_one(law, up[:, k : k + 1])) for k in range(last - 1, first - 1, -1)
+        )
+
+
+def _with_one(law: Floats, up: Floats) -> Floats:
+    """Return the law of how many are up with one host more; what is beyond the last stays there."""
+    made: Floats = law * (1 - up)
+    made[:, 1:] += law[:, :-1] * up
+    made[:, -1:] += law[:, -1:] * up
+    return made
 
 
 def judge(outlook: StoreOutlook, stake: Stake, hosts: tuple[int, ...], data: int) -> StoreChoice:
@@ -126,16 +168,10 @@ def judge(outlook: StoreOutlook, stake: Stake, hosts: tuple[int, ...], data: int
 def at_least(up: Floats, data: int) -> Floats:
     """Return the probability that at least `data` of the hosts of each row are up, shape (rows,);
     within a row they are up independently of each other (Poisson-binomial)."""
-    rows, hosts = up.shape
-    # law[:, j]: exactly j up so far; what is up beyond `data` stays there.
-    law = np.zeros((rows, data + 1))
+    law = np.zeros((len(up), data + 1))
     law[:, 0] = 1.0
-    for k in range(hosts):
-        one = up[:, k : k + 1]
-        top = law[:, -1:] + law[:, -2:-1] * one
-        law[:, 1:-1] = law[:, 1:-1] * (1 - one) + law[:, :-2] * one
-        law[:, :1] = law[:, :1] * (1 - one)
-        law[:, -1:] = top
+    for k in range(up.shape[1]):
+        law = _with_one(law, up[:, k : k + 1])
     return law[:, -1]
 
 

@@ -1,18 +1,34 @@
-"""How busy the disk below a folder is: the share of the time in which it has something to do."""
+"""What is sampled of a storage host: how busy its disk is, the share of the time in which it has
+something to do, and what its storage daemon says in its folder."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 SPAN: Final = 60.0
 """s that are looked back at."""
 _TICKS: Final = 9
 """The column of a disk's `stat` with the ms in which it had requests under way."""
+
+
+STATE: Final = "state.json"
+"""The file in which a storage daemon says each few seconds how it is."""
+FRESH: Final = 60.0
+"""s after which that counts no more."""
+
+
+class StorageSample(NamedTuple):
+    """What is seen of a storage daemon; nan where it is not known."""
+
+    disk: float = math.nan
+    clients: float = math.nan
+    stored: float = math.nan
 
 
 def busy_ms(folder: Path) -> float:
@@ -56,3 +72,37 @@ class DiskWatch:
         if now <= then or math.isnan(ticks) or math.isnan(before):
             return math.nan
         return min(max((ticks - before) / 1000 / (now - then), 0.0), 1.0)
+
+
+class StorageEye:
+    """Samples a storage daemon: its disk since the last sample, and what it says of itself.
+
+    Parameters
+    ----------
+    folder : of the daemon
+    clock : s; it never goes back
+    wall : s since 1970
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], float], wall: Callable[[], float]) -> None:
+        self._folder, self._clock, self._wall = folder, clock, wall
+        self._last = clock(), busy_ms(folder)
+
+    def __call__(self) -> StorageSample:
+        """Return a sample of the time since the last one."""
+        (then, before), now = self._last, (self._clock(), busy_ms(self._folder))
+        self._last = now
+        disk = math.nan
+        if now[0] > then and not math.isnan(now[1] - before):
+            disk = min(max((now[1] - before) / 1000 / (now[0] - then), 0.0), 1.0)
+        return StorageSample(disk, *self._said())
+
+    def _said(self) -> tuple[float, float]:
+        """Return clients and bytes, as the daemon says."""
+        try:
+            told = json.loads((self._folder / STATE).read_bytes())
+            if abs(self._wall() - float(told["at"])) <= FRESH:
+                return float(told["clients"]), float(told["bytes"])
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            pass
+        return math.nan, math.nan

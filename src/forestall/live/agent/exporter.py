@@ -22,6 +22,9 @@ GAUGES: Final = (
     ("learnt_days", "learnt_days", "Days of its own past that the agent has learned from."),
     ("samples_waiting", "samples_waiting", "Samples in memory that could not be written yet."),
     ("own_memory", "agent_resident_memory_bytes", "Memory that the agent holds."),
+    ("storage_disk", "storage_disk_busy_ratio", "Share of the time a storage disk was busy."),
+    ("storage_clients", "storage_clients", "Clients that the storage daemon serves."),
+    ("storage_bytes", "storage_bytes", "Bytes that count against the storage daemon's quota."),
 )
 COUNTERS: Final = (
     ("samples", "samples", "Samples taken since the agent was started."),
@@ -60,7 +63,7 @@ class Figures:
             state.add_metric([name], float(name == told["state"]))
         yield state
         for key, name, text in GAUGES:
-            if told[key] is not None:
+            if told.get(key) is not None:
                 yield gauge(f"forestall_host_{name}", text, float(told[key]))
         for key, name, text in COUNTERS:
             yield counter(f"forestall_host_{name}", text, float(told[key]))

@@ -40,6 +40,7 @@ class AgentSettings:
     period : s between samples
     th1, th2, hold, guest_memory : see `predict.semi_markov.states.host_states`; memory as a share
     keep : days of which the files are kept
+    storage : the folder of a storage daemon that is sampled too
     """
 
     folder: Path
@@ -49,11 +50,14 @@ class AgentSettings:
     hold: float = HOLD
     guest_memory: float = 0.0
     keep: int = KEEP
+    storage: Path | None = None
 
     def header(self, host: str, boot: bytes, serial: int) -> SegmentHeader:
         """Return the header of what this agent writes."""
         limits = (self.th1, self.th2, self.hold, self.guest_memory)
-        return SegmentHeader(host, boot, serial, self.period, *limits)
+        return SegmentHeader(
+            host, boot, serial, self.period, *limits, storage=self.storage is not None
+        )
 
 
 class Agent:
@@ -136,7 +140,7 @@ class Agent:
         self._store.add(
             DaySample(
                 sample.time, sample.boot, sample.cpu, sample.memory_free, sample.io,
-                sample.guest_cpu, state, flags,
+                sample.guest_cpu, state, flags, *sample.storage,
             )
         )  # fmt: skip
         self.samples += 1
@@ -211,7 +215,17 @@ class Agent:
             "own_cpu_seconds": round(used, 3),
             "own_memory": _own_memory(),
             "forecast_memory": self._forecast.memory,
+            **self._stored(sample),
         }
+
+    def _stored(self, sample: HostSample) -> dict[str, Any]:
+        """Return what is told of a storage host; nothing of any other."""
+        if self.settings.storage is None:
+            return {}
+        disk, clients, stored = sample.storage
+        told = {"storage_disk": _rounded(disk), "storage_clients": clients, "storage_bytes": stored}
+        return {name: None if value is None or math.isnan(value) else value
+                for name, value in told.items()}  # fmt: skip
 
 
 def boot_id() -> bytes:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from forestall.live.agent.clock import AgentClock, SystemClock
+from forestall.live.agent.disk import StorageSample
 from forestall.live.agent.processes import GuestProcesses, WatchedProcesses
 from forestall.model.errors import MissingExtraError
 
@@ -30,6 +31,7 @@ class HostSample(NamedTuple):
     memory_free : share of the memory that the owner leaves: what is available, and what guests hold
     io : bytes/s read from and written to disks; nan where it is not known
     own_cpu : CPU time of this process and its helpers, as a share of ONE processor
+    storage : of a storage host: share of the time its disk was busy, clients, bytes that lie there
     """
 
     time: int
@@ -39,6 +41,7 @@ class HostSample(NamedTuple):
     memory_free: float
     io: float
     own_cpu: float
+    storage: StorageSample = StorageSample()
 
 
 class Counters(NamedTuple):
@@ -85,6 +88,7 @@ class Sampler:
     helpers : returns processes of the sampler's own, counted neither as the owner's nor as guests'
     clock : what the time is
     counters : what the machine counts
+    storage : what is seen of the storage daemon here, if any
     """
 
     def __init__(
@@ -94,10 +98,11 @@ class Sampler:
         helpers: Callable[[], Sequence[GuestProcesses]] = tuple,
         clock: AgentClock | None = None,
         counters: Callable[[], Counters] = machine_counters,
+        storage: Callable[[], StorageSample] = StorageSample,
     ) -> None:
         self._guests, self._helpers = guests, helpers
         self._clock: AgentClock = SystemClock() if clock is None else clock
-        self._counters = counters
+        self._counters, self._storage = counters, storage
         self._watched, self._helping = WatchedProcesses(), WatchedProcesses()
         self._last = counters()
         self._boot = self._clock.boot()
@@ -126,6 +131,7 @@ class Sampler:
             _share((now.available + guest.memory) / now.memory) if now.memory > 0 else UNKNOWN,
             io if math.isnan(io) else max(io, 0.0),
             own / passed if passed > 0 else 0.0,
+            self._storage(),
         )
 
 

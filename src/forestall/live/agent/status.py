@@ -25,10 +25,11 @@ _NUMBERS: Final = {
     "guest_memory": _SHARE, "pid": _COUNT, "io": _COUNT, "learnt_days": _COUNT, "samples": _COUNT,
     "samples_waiting": _COUNT, "samples_lost": _COUNT, "own_cpu": _COUNT,
     "own_cpu_seconds": _COUNT, "own_memory": _COUNT, "forecast_memory": _COUNT,
+    "storage_disk": _SHARE, "storage_clients": _COUNT, "storage_bytes": _COUNT,
 }  # fmt: skip
 _MAY_BE_NULL: Final = frozenset(
     {"cpu", "guest_cpu", "memory_free", "io", "mttf", "reliability", "forecast_made", "own_cpu",
-     "own_memory", "forecast_memory", "host"}
+     "own_memory", "forecast_memory", "host", "storage_disk", "storage_clients", "storage_bytes"}
 )  # fmt: skip
 NEEDED: Final = (
     "time", "period", "state", "since", "started", "pid", "cpu", "guest_cpu", "memory_free", "th1",

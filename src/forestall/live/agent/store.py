@@ -16,7 +16,6 @@ from forestall.traces.files.atomic import atomic_path
 from forestall.traces.metrics.day_files import (
     HEADER,
     LIMIT,
-    RECORD,
     DaySample,
     SegmentHeader,
     encode,
@@ -65,7 +64,7 @@ class DayStore:
     ) -> None:
         self.folder = folder / SAMPLES
         self.lost = 0
-        self._header, self._seed = header, header.seed
+        self._header, self._seed, self._record = header, header.seed, header.record
         self._keep, self._clock, self._tell, self._kept = keep, clock, tell, kept
         self._waiting: list[tuple[str, bytearray]] = []
         self._day = ""
@@ -79,17 +78,17 @@ class DayStore:
     @property
     def waiting(self) -> int:
         """Samples that are not written yet."""
-        return sum(len(raw) for _, raw in self._waiting) // RECORD
+        return sum(len(raw) for _, raw in self._waiting) // self._record
 
     def add(self, record: DaySample) -> None:
         """Write a record, or keep it in memory where that cannot be."""
         day = datetime.fromtimestamp(min(max(record.wall, 0), LIMIT), UTC).strftime("%Y-%m-%d")
         if not self._waiting or self._waiting[-1][0] != day:
             self._waiting.append((day, bytearray()))
-        self._waiting[-1][1].extend(encode(record, self._seed))
+        self._waiting[-1][1].extend(encode(record, self._seed, self._header.version))
         while self.waiting > self._kept:
             oldest = self._waiting[0][1]
-            del oldest[:RECORD]
+            del oldest[: self._record]
             self.lost += 1
             if not oldest:
                 del self._waiting[0]
@@ -105,7 +104,7 @@ class DayStore:
                 if day != self._day or self._handle < 0:
                     self._turn(day)
                 self._write(bytes(raw))
-                self._held += len(raw) // RECORD
+                self._held += len(raw) // self._record
                 del self._waiting[0]
             if self._clock.monotonic() - self._synced >= SYNC:
                 self._sync()
@@ -176,7 +175,7 @@ class DayStore:
                 self._tell(f"{path}: {len(data) - until:,} half-written bytes at its end cut off")
             self._handle, self._size, self._path = handle, until, path
             whole = segments(data[:until])
-            self._held = sum((one.end - one.begin) // RECORD for one in whole)
+            self._held = sum((one.end - one.begin) // one.header.record for one in whole)
             self._write(self._header.encode())
             _sync_folder(self.folder)
         except BaseException:
@@ -206,7 +205,7 @@ class DayStore:
         if mine.st_nlink == 0:
             gone, what = self._held, "was removed under the agent"
         elif mine.st_size < self._size:
-            gone = min(-(-(self._size - mine.st_size) // RECORD), self._held)
+            gone = min(-(-(self._size - mine.st_size) // self._record), self._held)
             what = "was cut under the agent"
         self.lost += gone
         self._tell(f"{self._path}: {what}" + (f", {_samples(gone)} lost with it" if gone else ""))

@@ -309,11 +309,15 @@ def _groups(case: _Case) -> Iterator[tuple[str, list[str]]]:
 
 
 def _out(case: _Case, members: list[str]) -> set[str]:
-    """Return the nodes that we took out of service, or are about to, the new one included."""
+    """Return the nodes that we took out of service, or are about to, the new one included. Those
+    that we lately took out and that the look does not have at all may be there all the same: the
+    first look after a restart has none before it that it could fall short of."""
     nodes = case.sight.nodes
+    unseen = {one.target for one, _ in case.doings.written
+              if one.action in _OUT and one.target not in nodes}  # fmt: skip
     ours = {one for one in members if nodes[one].is_ours and not nodes[one].in_service}
     going = {one.target for one in case.pending(*_OUT, Action.RESUME)}
-    return ours | (going & set(members)) | {case.intent.target}
+    return ours | unseen | (going & set(members)) | {case.intent.target}
 
 
 def _reserved(case: _Case, partition: str) -> int:

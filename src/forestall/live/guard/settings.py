@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field
 
-from forestall.model.errors import ParameterError, TraceError, of_system
+from forestall.model.errors import ParameterError
 from forestall.model.live.intents import MAY, Role
 from forestall.model.settings import Declared, Parameter, Setting, declared
 from forestall.model.units import parse_time
@@ -173,18 +171,6 @@ def guard_settings(tables: Mapping[str, Any]) -> GuardSettings:
             told["approve"] = tuple(str(one) for one in _several(told["approve"]))
         made[role] = changed(usual, told, str(role))
     return changed(GuardSettings(**made), given, "guard")
-
-
-def read_guard_settings(path: Path) -> GuardSettings:
-    """Return the settings of a TOML file. Raises TraceError that names file and key."""
-    with of_system(path, "cannot be read"):
-        text = path.read_bytes()
-    try:
-        return guard_settings(tomllib.loads(text.decode()))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TraceError(path, f"is not TOML: {error}") from None
-    except ParameterError as error:
-        raise TraceError(path, str(error)) from None
 
 
 def changed(usual: S, given: Mapping[str, Any], table: str) -> S:

@@ -6,17 +6,13 @@ it, with probability 1; else what the predictor says.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Protocol
-
-import numpy as np
 
 from forestall.live.guard.sight import ClusterSight
 from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
 from forestall.model.events import Event, EventKind
 from forestall.model.live.intents import Intent
-from forestall.predict.base import KnowsOutages, Predictor
 
 RESERVED: Final = "reservation"
 """Who foresees what somebody reserved."""
@@ -74,49 +70,6 @@ class ListedForecasts:
         for name, one in self._failures:
             if one.at >= now and name in seen.nodes:
                 found.setdefault(name, one)
-        return found
-
-
-class PredictorForecasts:
-    """Any predictor of the project, asked at each look about the time to come.
-
-    Parameters
-    ----------
-    predictor, name : what is asked, which knows the nodes by their place in `names`
-    horizon : for so many seconds
-    downtime : s that an outage is reckoned to last
-    """
-
-    def __init__(
-        self,
-        predictor: Predictor,
-        name: str,
-        names: Iterable[str],
-        horizon: int = 86_400,
-        downtime: int = 3600,
-    ) -> None:
-        self._predictor, self._name, self._names = predictor, name, tuple(names)
-        self._horizon, self._downtime = horizon, downtime
-        self._down: frozenset[str] = frozenset()
-
-    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
-        """Tell the predictor of nodes that went down, and ask it."""
-        down = frozenset(name for name in self._names if name in seen.nodes
-                         and seen.nodes[name].down)  # fmt: skip
-        for name in sorted(down - self._down):
-            self._predictor.update(now, self._names.index(name))
-        self._down = down
-        if isinstance(self._predictor, KnowsOutages):
-            self._predictor.advance(now)
-        nodes = np.arange(len(self._names), dtype=np.int64)
-        risks = self._predictor.failure_probability(nodes, now, now + self._horizon)
-        waits = self._predictor.time_to_failure(nodes)
-        found: dict[str, NodeForecast] = {}
-        for name, risk, wait in zip(self._names, risks.tolist(), waits.tolist(), strict=True):
-            after = int(wait) if math.isfinite(wait) else self._horizon // 2
-            if risk > 0 and after < self._horizon:
-                at = now + after
-                found[name] = NodeForecast(at, at + self._downtime, risk, self._name)
         return found
 
 

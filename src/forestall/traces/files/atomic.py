@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from forestall.model.errors import UnwritableError
 
@@ -44,11 +45,20 @@ def atomic_path(path: str | Path, *, sync: bool = False) -> Iterator[Path]:
         raise  # what has another name was not about this file
 
 
-def _open_up(path: Path) -> None:
-    """Give the file the rights of an ordinary new one; mkstemp lets only its owner read."""
+def _umask() -> int:
+    """Return the process's mask. It can only be asked by setting it, which two threads must not do
+    at once: so it is asked when the module is loaded."""
     mask = os.umask(0)
     os.umask(mask)
-    path.chmod(0o666 & ~mask)
+    return mask
+
+
+_MASK: Final = _umask()
+
+
+def _open_up(path: Path) -> None:
+    """Give the file the rights of an ordinary new one; mkstemp lets only its owner read."""
+    path.chmod(0o666 & ~_MASK)
 
 
 def _flush(path: Path) -> None:

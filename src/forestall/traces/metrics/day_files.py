@@ -7,7 +7,9 @@ host or boot. What is torn or damaged is passed over; reading goes on with the n
 
 Numbers are little-endian. A record: Unix s (4 bytes), CLOCK_BOOTTIME in 0.1 s (4), then `cpu`,
 `memory_free`, `io`, `guest_cpu` (2 each: shares in 1/60000, `io` as 2048 log2(1 + bytes/s), 65535
-where not known), state in the low 3 bits and flags above (1), and 3 bytes of CRC-32.
+where not known), state in the low 3 bits and flags above (1), and 3 bytes of CRC-32. Records of a
+storage host, in segments of version 2, have three numbers more before the state: `disk` (a share),
+`clients`, and `stored` as 1024 log2(1 + bytes).
 
 Encoding and `whole_until` need no NumPy: the agent has none.
 """
@@ -28,7 +30,11 @@ from forestall.model.errors import TraceError
 MAGIC: Final = b"\xfaFSDAY\r\n"
 VERSION: Final = 1
 NAMES: Final = ("cpu", "memory_free", "io", "guest_cpu")
+STORAGE: Final = ("disk", "clients", "stored")
+"""What is sampled of storage hosts besides."""
 RECORD: Final = 20
+SIZES: Final = {1: RECORD, 2: RECORD + 2 * len(STORAGE)}
+"""Bytes of a record, by the version of its segment."""
 LIMIT: Final = 2**32 - 1
 """The largest time that a record can hold, in its units."""
 
@@ -37,9 +43,10 @@ STARTED, SET = 1, 2
 
 _HEADER: Final = struct.Struct("<8sBBHI16sI4d64sI")
 HEADER: Final = _HEADER.size
-_RECORD: Final = struct.Struct("<II4HB")
-_BODY: Final = _RECORD.size
+_RECORDS: Final = {1: struct.Struct("<II4HB"), 2: struct.Struct("<II7HB")}
 _SCALE, _UNKNOWN, _STEPS = 60_000, 65_535, 2048
+STORED_STEPS: Final = 1024
+"""Of `stored`, which may have 2^63 bytes."""
 _FILE = re.compile(r"\d{4,}-\d\d-\d\d\.fsd(\.gz)?")
 
 
@@ -54,6 +61,7 @@ class SegmentHeader:
     serial : number of this start of the agent; later ones have higher numbers
     period : s between samples
     th1, th2, hold, guest_memory : what the states were told by; see `predict.semi_markov.states`
+    storage : whether the host is sampled as a storage host too
     """
 
     host: str
@@ -64,6 +72,17 @@ class SegmentHeader:
     th2: float
     hold: float
     guest_memory: float
+    storage: bool = False
+
+    @property
+    def version(self) -> int:
+        """Of the segment."""
+        return 2 if self.storage else VERSION
+
+    @property
+    def record(self) -> int:
+        """Bytes of a record."""
+        return SIZES[self.version]
 
     def encode(self) -> bytes:
         """Return both copies."""
@@ -78,13 +97,25 @@ class SegmentHeader:
         host = self.host.encode("utf-8")[:64]
         limits = (self.th1, self.th2, self.hold, self.guest_memory)
         period, serial = round(self.period * 1000), self.serial & LIMIT
-        fields = (MAGIC, VERSION, number, RECORD, period, self.boot, serial, *limits, host)
+        fields = (
+            MAGIC,
+            self.version,
+            number,
+            self.record,
+            period,
+            self.boot,
+            serial,
+            *limits,
+            host,
+        )
         raw = _HEADER.pack(*fields, 0)[:-4]
         return raw + struct.pack("<I", zlib.crc32(raw))
 
 
 class DaySample(NamedTuple):
-    """One sample; nan where a value is not known. `state` from 0, S1, to 4."""
+    """One sample; nan where a value is not known. `state` from 0, S1, to 4. `disk` is the share of
+    the time in which a storage host's disk was busy, `clients` how many it served, `stored` the
+    bytes that lay there."""
 
     wall: int
     boot: float
@@ -94,31 +125,45 @@ class DaySample(NamedTuple):
     guest_cpu: float
     state: int
     flags: int = 0
+    disk: float = math.nan
+    clients: float = math.nan
+    stored: float = math.nan
 
 
-def encode(record: DaySample, seed: int) -> bytes:
-    """Return the 20 bytes of a record; shares outside 0 to 1 are cut to that."""
-    raw = _RECORD.pack(
+def encode(record: DaySample, seed: int, version: int = VERSION) -> bytes:
+    """Return the bytes of a record; shares outside 0 to 1 are cut to that."""
+    more: tuple[int, ...] = ()
+    if version > 1:
+        more = (
+            _from_share(record.disk), _from_count(record.clients),
+            _from_rate(record.stored, STORED_STEPS, 2.0**63),
+        )  # fmt: skip
+    raw = _RECORDS[version].pack(
         min(max(record.wall, 0), LIMIT),
         min(max(int(record.boot * 10 + 1e-6), 0), LIMIT),
         _from_share(record.cpu),
         _from_share(record.memory_free),
         _from_rate(record.io),
         _from_share(record.guest_cpu),
+        *more,
         record.state | record.flags << 3,
     )
     return raw + (zlib.crc32(raw, seed) & 0xFFFFFF).to_bytes(3, "little")
 
 
-def decode(raw: bytes, seed: int) -> DaySample | None:
-    """Return the record that 20 bytes hold, None where its checksum is another."""
-    if not _good(raw, 0, seed):
+def decode(raw: bytes, seed: int, version: int = VERSION) -> DaySample | None:
+    """Return the record that so many bytes hold, None where its checksum is another."""
+    if not _good(raw, 0, seed, SIZES[version]):
         return None
-    wall, boot, cpu, memory, rate, guest, marks = _RECORD.unpack_from(raw)
-    shares = (math.nan if x == _UNKNOWN else x / _SCALE for x in (cpu, memory, guest))
-    cpu, memory, guest = shares
-    io = math.nan if rate == _UNKNOWN else math.exp2(rate / _STEPS) - 1
-    return DaySample(wall, boot / 10, cpu, memory, io, guest, marks & 7, marks >> 3)
+    wall, boot, cpu, memory, rate, guest, *more, marks = _RECORDS[version].unpack_from(raw)
+    cpu, memory, guest = (_share_of(x) for x in (cpu, memory, guest))
+    io = _rate_of(rate, _STEPS)
+    sample = DaySample(wall, boot / 10, cpu, memory, io, guest, marks & 7, marks >> 3)
+    if not more:
+        return sample
+    clients = math.nan if more[1] == _UNKNOWN else float(more[1])
+    stored = _rate_of(more[2], STORED_STEPS)
+    return sample._replace(disk=_share_of(more[0]), clients=clients, stored=stored)
 
 
 class Segment(NamedTuple):
@@ -163,10 +208,10 @@ def whole_until(data: bytes) -> int:
     if not found:
         return 0
     last = found[-1]
-    seed = last.header.seed
-    places, _ = records(data, last, lambda at, rows: _each_good(data, at, rows, seed))
+    seed, size = last.header.seed, last.header.record
+    places, _ = records(data, last, lambda at, rows: _each_good(data, at, rows, seed, size))
     if places:
-        return places[-1] + RECORD
+        return places[-1] + size
     return max(at for at, _, _ in _headers(data)) + HEADER
 
 
@@ -177,20 +222,20 @@ def records(
 
     `good(at, rows)` says of so many records that begin at `at` which are whole.
     """
-    seed, end = segment.header.seed, segment.end
+    seed, end, size = segment.header.seed, segment.end, segment.header.record
     places: list[int] = []
     damaged: list[tuple[int, int]] = []
     at = segment.begin
-    while at + RECORD <= end:
-        base, mask = at, good(at, (end - at) // RECORD)
-        while at + RECORD <= end and (at - base) % RECORD == 0:
-            k = first = (at - base) // RECORD
+    while at + size <= end:
+        base, mask = at, good(at, (end - at) // size)
+        while at + size <= end and (at - base) % size == 0:
+            k = first = (at - base) // size
             while k < len(mask) and mask[k]:
                 k += 1
-            places.extend(range(at, at + (k - first) * RECORD, RECORD))
-            at = base + k * RECORD
-            if at + RECORD <= end:  # where bytes were lost the rest lies on another grid
-                bad, at = at, _next_good(data, at + 1, end, seed)
+            places.extend(range(at, at + (k - first) * size, size))
+            at = base + k * size
+            if at + size <= end:  # where bytes were lost the rest lies on another grid
+                bad, at = at, _next_good(data, at + 1, end, seed, size)
                 damaged.append((bad, at - bad))
     if at < end:
         damaged.append((at, end - at))
@@ -249,9 +294,10 @@ def _headers(data: bytes) -> Iterator[tuple[int, int, SegmentHeader]]:
         raw = data[at : at + HEADER]
         if len(raw) == HEADER and zlib.crc32(raw[:-4]) == int.from_bytes(raw[-4:], "little"):
             _, version, number, size, period, boot, serial, *limits, host, _ = _HEADER.unpack(raw)
-            if version == VERSION and size == RECORD and number in (0, 1):
+            if SIZES.get(version) == size and number in (0, 1):
                 name = host.rstrip(b"\0").decode("utf-8", "replace")
-                yield at, number, SegmentHeader(name, boot, serial, period / 1000, *limits)
+                told = (name, boot, serial, period / 1000, *limits, version > 1)
+                yield at, number, SegmentHeader(*told)
                 at += HEADER - 1
         at = data.find(MAGIC, at + 1)
 
@@ -260,30 +306,43 @@ def _seed(copy: bytes) -> int:
     return zlib.crc32(copy[9:-4])  # without the copy's number
 
 
-def _good(data: bytes, at: int, seed: int) -> bool:
-    told = data[at + _BODY : at + RECORD]
-    crc = zlib.crc32(data[at : at + _BODY], seed) & 0xFFFFFF
+def _good(data: bytes, at: int, seed: int, size: int) -> bool:
+    body = at + size - 3
+    told = data[body : at + size]
+    crc = zlib.crc32(data[at:body], seed) & 0xFFFFFF
     return len(told) == 3 and crc == int.from_bytes(told, "little")
 
 
-def _each_good(data: bytes, at: int, rows: int, seed: int) -> list[bool]:
-    return [_good(data, k, seed) for k in range(at, at + rows * RECORD, RECORD)]
+def _each_good(data: bytes, at: int, rows: int, seed: int, size: int) -> list[bool]:
+    return [_good(data, k, seed, size) for k in range(at, at + rows * size, size)]
 
 
-def _next_good(data: bytes, at: int, end: int, seed: int) -> int:
+def _next_good(data: bytes, at: int, end: int, seed: int, size: int) -> int:
     """Return where the next whole record begins; `end` where there is none."""
-    while at + RECORD <= end:
-        if _good(data, at, seed):
+    while at + size <= end:
+        if _good(data, at, seed, size):
             return at
         at += 1
     return end
+
+
+def _share_of(number: int) -> float:
+    return math.nan if number == _UNKNOWN else number / _SCALE
+
+
+def _rate_of(number: int, steps: int) -> float:
+    return math.nan if number == _UNKNOWN else math.exp2(number / steps) - 1
+
+
+def _from_count(value: float) -> int:
+    return _UNKNOWN if math.isnan(value) else min(max(int(value), 0), _UNKNOWN - 1)
 
 
 def _from_share(value: float) -> int:
     return _UNKNOWN if math.isnan(value) else round(min(max(value, 0.0), 1.0) * _SCALE)
 
 
-def _from_rate(value: float) -> int:
+def _from_rate(value: float, steps: int = _STEPS, most: float = 1e12) -> int:
     if math.isnan(value):
         return _UNKNOWN
-    return min(round(_STEPS * math.log2(1 + min(max(value, 0.0), 1e12))), _UNKNOWN - 1)
+    return min(round(steps * math.log2(1 + min(max(value, 0.0), most))), _UNKNOWN - 1)

@@ -28,9 +28,15 @@ with lazily():
 
 Int = npt.NDArray[np.int64]
 
+COLUMNS: Final = (*day_files.NAMES, *day_files.STORAGE)
 ROW: Final = np.dtype(
     [("wall", "<u4"), ("boot", "<u4"), ("value", "<u2", 4), ("marks", "u1"), ("crc", "u1", 3)]
 )
+WIDE: Final = np.dtype(
+    [("wall", "<u4"), ("boot", "<u4"), ("value", "<u2", 7), ("marks", "u1"), ("crc", "u1", 3)]
+)
+"""Of storage hosts."""
+UNKNOWN: Final = 65_535
 SET: Final = 2.0
 """Seconds by which the wall clock leaves CLOCK_BOOTTIME from one sample to the next where it was
 set; it runs a little faster or slower while it is kept right."""
@@ -46,7 +52,7 @@ class HostDays:
     ----------
     host : its name
     time : int64[n], Unix s, a sample each
-    raw : uint16[n, 4], see `day_files.NAMES`
+    raw : uint16[n, 7], see `COLUMNS`; what is not told of storage is not known
     state : int8[n], 0 (S1) to 4, as the agent told it at the time
     period : s between samples, of the last segment
     """
@@ -58,10 +64,12 @@ class HostDays:
     period: float
 
     def values(self) -> npt.NDArray[np.float64]:
-        """Return float64[n, 4], the metrics; nan where not known."""
+        """Return float64[n, 7], the metrics; nan where not known."""
         value = self.raw / 60_000
         value[:, 2] = np.exp2(self.raw[:, 2] / 2048) - 1
-        value[self.raw == 65_535] = np.nan
+        value[:, 5] = self.raw[:, 5]
+        value[:, 6] = np.exp2(self.raw[:, 6] / day_files.STORED_STEPS) - 1
+        value[self.raw == UNKNOWN] = np.nan
         return value
 
 
@@ -96,14 +104,15 @@ def read_day(path: Path, asked: MetricSelection) -> RawSamples:
 
 def read_days(paths: Sequence[Path], asked: MetricSelection) -> RawSamples:
     """Read day files of any hosts together, `time` and `node` apart; see `host_days`."""
-    wanted = list(day_files.NAMES if asked.names is None else asked.names)
-    missing = [name for name in wanted if name not in day_files.NAMES]
     source = paths[0] if len(paths) == 1 else paths[0].parent
+    missing = [name for name in asked.names or () if name not in COLUMNS]
     if missing:
         raise no_such_metric(source, missing, day_files.NAMES)
     hosts, cleaning = host_days(paths, source, strict=asked.strict)
     value = np.concatenate([host.values() for host in hosts])
-    columns = [day_files.NAMES.index(name) for name in wanted]
+    there = [name for k, name in enumerate(COLUMNS) if k < 4 or not np.isnan(value[:, k]).all()]
+    wanted = there if asked.names is None else list(asked.names)
+    columns = [COLUMNS.index(name) for name in wanted]
     names = [name for host in hosts for name in [host.host] * len(host.time)]
     return RawSamples(
         np.concatenate([host.time for host in hosts]),
@@ -189,25 +198,35 @@ def _of_data(
 def _rows(data: bytes, segment: Segment) -> tuple[npt.NDArray[Any], list[tuple[int, int]]]:
     """Return the whole records of a segment, and (place, bytes) of what is none."""
     raw = np.frombuffer(data, dtype=np.uint8)
-    seed = segment.header.seed
+    seed, size = segment.header.seed, segment.header.record
 
     def good(at: int, rows: int) -> list[bool]:
-        return _whole(raw[at : at + rows * RECORD].reshape(rows, RECORD), seed)
+        return _whole(raw[at : at + rows * size].reshape(rows, size), seed)
 
     places, damaged = day_files.records(data, segment, good)
     begins = np.array(places, dtype=np.int64)
-    picked = (
-        raw[begins[:, None] + np.arange(RECORD)] if len(begins) else np.empty((0, RECORD), "u1")
-    )
-    return np.ascontiguousarray(picked).view(ROW).reshape(-1), damaged
+    picked = raw[begins[:, None] + np.arange(size)] if len(begins) else np.empty((0, size), "u1")
+    kind = WIDE if segment.header.storage else ROW
+    found = np.ascontiguousarray(picked).view(kind).reshape(-1)
+    return found if segment.header.storage else _widened(found), damaged
+
+
+def _widened(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return rows as those of storage hosts, of which storage tells nothing."""
+    made = np.empty(len(rows), WIDE)
+    for name in ("wall", "boot", "marks", "crc"):
+        made[name] = rows[name]
+    made["value"][:, :4] = rows["value"]
+    made["value"][:, 4:] = UNKNOWN
+    return made
 
 
 def _whole(raw: npt.NDArray[np.uint8], seed: int) -> list[bool]:
-    """Return which rows, uint8[n, RECORD], have the right checksum: CRC-32, byte by byte for all
-    rows at once."""
+    """Return which rows, uint8[n, bytes of a record], have the right checksum: CRC-32, byte by byte
+    for all rows at once."""
     table = _crc_table()
     crc = np.full(len(raw), seed ^ 0xFFFFFFFF, dtype=np.uint32)
-    body = RECORD - 3
+    body = raw.shape[1] - 3
     for k in range(body):
         crc = table[(crc ^ raw[:, k]) & 0xFF] ^ (crc >> 8)
     crc ^= np.uint32(0xFFFFFFFF)
@@ -286,7 +305,7 @@ def _named(name: str, at: int, size: int) -> list[str]:
 def _no_header(data: bytes) -> str:
     if not data:
         return "is empty"
-    if data.startswith(day_files.MAGIC) and len(data) > 8 and data[8] > day_files.VERSION:
+    if data.startswith(day_files.MAGIC) and len(data) > 8 and data[8] > max(day_files.SIZES):
         return f"is of format {data[8]}, which a later version of forestall writes"
     return "has no whole header"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -105,16 +106,19 @@ class FolderHost(StorageHost):
         size = float(found.f_blocks * found.f_frsize)
         return HostLook(stored=size - found.f_bavail * found.f_frsize, quota=size)
 
-    def sweep(self) -> int:
-        """Remove what writers that died left half-written; return how many. Nobody may be writing
-        meanwhile."""
+    def sweep(self, before: float = math.inf) -> int:
+        """Remove what is half-written since before a moment, s since 1970: its writer died. Return
+        how many. Nobody may have been writing since."""
         count = 0
         with self._said():
             for where, _, names in os.walk(self._folder):
                 for name in names:
                     if name.startswith("."):
-                        os.unlink(os.path.join(where, name))
-                        count += 1
+                        with suppress(FileNotFoundError):
+                            path = os.path.join(where, name)
+                            if os.stat(path).st_mtime < before:
+                                os.unlink(path)
+                                count += 1
         return count
 
     def _below(self, inside: tuple[str, ...], passed: tuple[str, ...]) -> Iterator[Stored]:

@@ -88,6 +88,11 @@ class StorageHost(ABC):
     def delete(self, key: str) -> None:
         """Remove an object, if it is there."""
 
+    def sweep(self, before: float) -> int:
+        """Remove what is half-written since before a moment, s since 1970, where such can be;
+        return how many."""
+        return 0
+
     def look(self) -> HostLook:
         """Return what the host says of itself; it must answer."""
         next(iter(self.keys("leases/")), None)

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from forestall.live.agent.disk import DiskWatch
+from forestall.live.agent.disk import STATE, DiskWatch
 from forestall.live.agent.lock import only_agent
 from forestall.model.errors import of_system
 from forestall.model.settings import Declared, Setting
 from forestall.model.units import parse_size
+from forestall.traces.files.atomic import atomic_path
 from forestall.web.api.access import Access
 from forestall.web.api.tokens import TokenStore
 from forestall.web.server import Listening, SiteServer
-from forestall.web.storage.application import new_daemon, storage
+from forestall.web.storage.application import Daemon, new_daemon, storage
 from forestall.web.storage.hurried import HurriedProtocol
 from forestall.web.storage.seats import EACH, Seats
 from forestall.web.storage.shelves import Quota, Shelves
 
 LIMITS: Final = "Limits"
 PLACES: Final = "Where it is reached"
+EVERY: Final = 10.0
+"""s between two times that the daemon says how it is."""
 FIRST: Final = "first"
 """The name of the client whose token is made where there is none."""
 
@@ -89,4 +95,28 @@ def serve_storage(
         server = SiteServer(storage(daemon, quota.largest), where, HurriedProtocol)
         token = "" if known.all() else known.add(FIRST, "user")
         url = server.address.replace("http://", "forestall://").replace("https", "forestall+https")
-        server.run(lambda: ready(url, token, shelves.swept))
+        with _telling(folder, daemon):
+            server.run(lambda: ready(url, token, shelves.swept))
+
+
+@contextmanager
+def _telling(folder: Path, daemon: Daemon) -> Iterator[None]:
+    """Write each few seconds how the daemon is, for the host agent on this machine."""
+    over = threading.Event()
+
+    def tell() -> None:
+        while True:
+            told = {"at": time.time(), "clients": daemon.seats.taken,
+                    "limit": daemon.seats.limit, "bytes": daemon.shelves.total}  # fmt: skip
+            with suppress(OSError), atomic_path(folder / STATE) as beside:
+                beside.write_text(json.dumps(told) + "\n", encoding="ascii")
+            if over.wait(EVERY):
+                return
+
+    thread = threading.Thread(target=tell, name="state", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -19,11 +19,13 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from forestall.app.hosts import condor
 from forestall.live.agent.clock import SystemClock
+from forestall.live.agent.disk import StorageEye, StorageSample
 from forestall.live.agent.exporter import Exporter
 from forestall.live.agent.forecaster import Forecaster
 from forestall.live.agent.guests import registered_guests
 from forestall.live.agent.lock import only_agent, only_agent_here, running
 from forestall.live.agent.loop import Agent, AgentSettings, boot_id
+from forestall.live.agent.place import default_folder
 from forestall.live.agent.sampler import Sampler, machine_counters
 from forestall.live.agent.states import HOLD, PERIOD, TH1, TH2
 from forestall.live.agent.status import read_status
@@ -47,15 +49,6 @@ Folder: TypeAlias = Annotated[
 _BYTES: Final = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 Hook = Callable[[Mapping[str, Any]], None]
-
-
-def default_folder() -> Path:
-    """Return where the agent keeps what it sees: $XDG_STATE_HOME/forestall, or
-    ~/.local/state/forestall."""
-    given = os.environ.get("XDG_STATE_HOME", "")
-    # the standard takes a path that is not absolute for none
-    base = Path(given) if os.path.isabs(given) else Path("~/.local/state").expanduser()
-    return base / "forestall"
 
 
 @dataclass(frozen=True)
@@ -98,6 +91,14 @@ class AgentOptions:
     keep: Annotated[
         str | None, Setting("Days of which the files are kept (default 400d)", shown="DURATION")
     ] = None
+    storage: Annotated[
+        Path | None,
+        Setting(
+            "Folder of forestall storage serve: also sample how busy its disk is, its clients and "
+            "bytes",
+            shown="DIR",
+        ),
+    ] = None
 
     @property
     def place(self) -> Path:
@@ -128,6 +129,7 @@ class AgentOptions:
             hold=_of(self.hold, HOLD, parse_duration, "hold"),
             guest_memory=_of(self.guest_memory, 0.0, parse_memory_share, "guest_memory"),
             keep=math.ceil(keep / 86_400),
+            storage=self.storage,
         )
 
 
@@ -215,9 +217,13 @@ def run_agent(
             CondorHook(settings.folder), show,
         )  # fmt: skip
         forecaster = Forecaster(settings.folder, host, settings.hold, tell=tell)
+        eye = StorageSample if settings.storage is None else StorageEye(
+            settings.storage, clock.monotonic, clock.wall
+        )  # fmt: skip
         sampler = Sampler(
-            lambda: registered_guests(settings.folder), helpers=forecaster.helpers, clock=clock
-        )
+            lambda: registered_guests(settings.folder), helpers=forecaster.helpers, clock=clock,
+            storage=eye,
+        )  # fmt: skip
         header = settings.header(host, boot_id(), next_serial(settings.folder))
         store = DayStore(settings.folder, header, keep=settings.keep, clock=clock, tell=tell)
         agent = Agent(

@@ -1,0 +1,93 @@
+"""`forestall run`: a program that outlives its machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forestall._lazy import lazily
+from forestall.cli.hosts.guest import Lines
+from forestall.cli.registry import command
+from forestall.cli.runs.options import Quiet
+from forestall.cli.vault.checkpoint import KeyFile
+from forestall.model.errors import ParameterError
+from forestall.model.settings import Setting
+
+with lazily():
+    from forestall.app.vault import checkpoints
+    from forestall.app.vault import run as running
+
+app = typer.Typer()
+
+
+@command(
+    app,
+    "run",
+    "forestall run --store /a --store /b --store /c --data 2 --parity 1 -- ./simulate case7",
+    "forestall run --name heat --signal USR1 --files heat.state --store /a --store /b --data 1 "
+    "--parity 1 -- ./heat",
+    "forestall run --save-now --name heat",
+    context_settings={"allow_interspersed_args": False},
+)
+def run(
+    typed: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="CMD ARGS...", help="What to run, after --.", show_default=False),
+    ] = None,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--store",
+            metavar="URL",
+            help="A storage host of the vault, once for each, as for forestall checkpoint.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        Setting("By which the run is found again (default: after the command)", shown="NAME"),
+    ] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--files",
+            metavar="PATH",
+            help="A file or folder that the program goes on from, once for each; with criu, one "
+            "that is saved with those it writes to.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    asked: running.RunQuestion,
+    coding: checkpoints.Coding,
+    key: KeyFile = None,
+    account: Annotated[
+        Path | None, Setting("Write what the run came to into this file, as JSON", shown="FILE")
+    ] = None,
+    save_now: Annotated[
+        bool,
+        Setting("Have the run with this {name} on this host saved now, and wait until it is in the "
+                "vault"),
+    ] = False,
+    quiet: Quiet = False,
+) -> int:  # fmt: skip
+    """Run a program so that it outlives its machine; ends with its exit code.
+
+    It is saved into a vault while it runs. Started again with the same --name and command, here or
+    elsewhere, it goes on from the last complete checkpoint. Ctrl-C and SIGTERM save it once more
+    and end it with code 75; in a Slurm job SIGUSR1 does, and requeues the job. Exit code 3: too
+    little is left of its checkpoints.
+    """
+    if save_now:
+        if name is None:
+            raise ParameterError("name", "", "the run that is to be saved")
+        running.save_now(asked, name)
+        return 0
+    lines = Lines(quiet=quiet)
+    show = lines.shown("here") or ()
+    return running.run_program(
+        store or (), typed or (), asked, coding, name=name, files=files or (), key=key,
+        account=account, say=lines, show=show,
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""`forestall storage` as people use it: daemons that are processes, and checkpoints on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli.calls import call
+from web.storage.daemons import Process
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def test_a_checkpoint_on_daemons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three daemons; one is killed, with its disk; the checkpoint is there, and is chosen no more."""
+    daemons = [Process(tmp_path / f"d{k}") for k in range(3)]
+    try:
+        tokens = tmp_path / "config" / "forestall" / "storage-tokens"
+        tokens.parent.mkdir(parents=True)
+        tokens.write_text("".join(
+            f"{one.url.partition('://')[2]} {one.told['token']}\n" for one in daemons
+        ))  # fmt: skip
+        tokens.chmod(0o600)
+        places = [word for one in daemons for word in ("--store", one.url)]
+        code = ("--data", 1, "--parity", 1)
+        (tmp_path / "state.bin").write_bytes(os.urandom(400_000))
+        done = call(capsys, "checkpoint", "save", tmp_path / "state.bin", *places, *code)
+        assert done.code == 0
+        assert "Pieces are on all hosts in turn: nothing is known of these hosts yet." in done.out
+        done = call(capsys, "checkpoint", "save", tmp_path / "state.bin", *places, *code)
+        assert "Pieces are on forestall://" in done.out
+        assert "of work; enough of them are up with" in done.out
+        told = json.loads(call(capsys, "storage", "list", *places, *code, "--json").out)
+        assert [one["state"] for one in told["hosts"]] == ["S0"] * 3
+        assert all(one["limit"] == 16 and one["stored"] > 0 for one in told["hosts"])
+        assert all(one["bandwidth"] > 0 for one in told["hosts"])
+        daemons[0].kill()
+        shutil.rmtree(tmp_path / "d0")
+        done = call(capsys, "storage", "list", *places, *code)
+        assert "S2" in done.out
+        assert "refused" in done.err
+        assert "* A checkpoint would go there: storing takes" in done.out
+        done = call(capsys, "checkpoint", "restore", "latest", *places, "--to", tmp_path / "again")
+        assert done.code == 0, done
+        found = next((tmp_path / "again").rglob("state.bin"))
+        assert found.read_bytes() == (tmp_path / "state.bin").read_bytes()
+        assert not any(one.told["token"] in done.out + done.err for one in daemons)
+    finally:
+        for one in daemons:
+            one.end()
+
+
+def test_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "storage", "token", "add", "alice", tmp_path, "--json")
+    token = json.loads(done.out)["token"]
+    assert token.startswith("fst_")
+    told = json.loads(call(capsys, "storage", "token", "list", tmp_path, "--json").out)["tokens"]
+    assert [(one["name"], one["role"]) for one in told] == [("alice", "user")]
+    assert token not in (tmp_path / "tokens").read_text()
+    assert "1 token revoked" in call(capsys, "storage", "token", "revoke", "alice", tmp_path).out
+    assert call(capsys, "storage", "token", "revoke", "alice", tmp_path).code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("serve", "D", "--quota", "much"), "--quota: 'much' is not allowed"),
+        (("serve", "D", "--quota", "1"), "at least 4096 bytes"),
+        (("serve", "D", "--clients", "0"), "clients"),
+        (("serve", "D", "--tls-cert", "x"), "--tls-key"),
+        (("list", "--store", "forestall://127.0.0.1:1"), "no token for the storage host"),
+        (("list", "--store", "gopher://x"), "a folder, file://"),
+        (("watch", "--store", "D", "--every", "0.1s"), "every"),
+    ],
+)
+def test_bad_input(
+    words: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [tmp_path / "d" if word == "D" else word for word in words]
+    done = call(capsys, "storage", *given)
+    assert done.code == 2
+    assert said in done.err
+    assert len(done.err.strip().splitlines()) <= 6
+
+
+def test_watch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a").mkdir()
+    done = call(capsys, "storage", "watch", "--store", tmp_path / "a", "--for", "0s")
+    assert done.code == 0
+    assert done.out.strip().endswith(f"file://{tmp_path / 'a'}: S0")
