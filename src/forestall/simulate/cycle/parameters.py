@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from forestall.decide.cycle.entries import SCHEDULERS
-from forestall.model.stores import Stores
+from forestall.model.vault.stores import Stores
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
     Positive,

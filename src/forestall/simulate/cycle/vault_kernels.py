@@ -34,7 +34,7 @@ from forestall.simulate.cycle.vault_state import (
     SAVING,
     SKIPPED,
     WORKING,
-    Vault,
+    GuestVault,
 )
 
 _FAR = np.int64(FAR)
@@ -245,36 +245,36 @@ def cut_guest(vault, world, number, host):
 # ------------------------------------------------------------- in the place of `world_kernels`
 
 
-@worlds.has_room.of(Vault)
+@worlds.has_room.of(GuestVault)
 def _room(vault):
     return vault.at[ROWS] + 2 < len(vault.transfers)
 
 
-@worlds.recall.of(Vault)
+@worlds.recall.of(GuestVault)
 def _recall(vault, world, number):
     recall_guest(vault, world, number)
 
 
-@worlds.plan_stay.of(Vault)
+@worlds.plan_stay.of(GuestVault)
 def _plan_stay(vault, state, world, number, host):
     begin_stay(vault, state, world, number, host)
 
 
-@worlds.go_on.of(Vault)
+@worlds.go_on.of(GuestVault)
 def _go_on(vault, state, world, number):
     advance(vault, state, world, number)
 
 
-@worlds.finish_stay.of(Vault)
+@worlds.finish_stay.of(GuestVault)
 def _finish_stay(vault, state, world, number):
     finish_guest(vault, state, world, number)
 
 
-@worlds.lose_stay.of(Vault)
+@worlds.lose_stay.of(GuestVault)
 def _lose_stay(vault, world, number, host, reason):
     lose_guest(vault, world, number, host, reason)
 
 
-@worlds.cut_stay.of(Vault)
+@worlds.cut_stay.of(GuestVault)
 def _cut_stay(vault, world, number, host):
     cut_guest(vault, world, number, host)

@@ -45,9 +45,10 @@ class NoVault(NamedTuple):
 
 
 class StoreRules(NamedTuple):
-    """`forestall.model.stores.Stores` as kernels read it: `layout` and `choice` are numbers; `raw`
-    and `piece` in bytes, of a version that holds everything and of a next one; `depth` versions
-    that one leans on at most; `history` s that are looked back; `room` versions held of a job."""
+    """`Stores` (`forestall.model.vault.stores`) as kernels read it: `layout` and `choice` are numbers;
+    `raw` and `piece` in bytes, of a version that holds everything and of a next one; `depth`
+    versions that one leans on at most; `history` s that are looked back; `room` versions held of a
+    job."""
 
     layout: int
     choice: int
@@ -70,7 +71,7 @@ class StoreRules(NamedTuple):
     history: int
 
 
-class Seen(NamedTuple):
+class SeenHosts(NamedTuple):
     """What is known of hosts: int64[runs] the state of each run; int64[hosts] sites, and 1 for
     those that keep pieces; int64[n] when hosts were lost, one host after the other, and
     int64[hosts + 1] where each begins."""
@@ -82,7 +83,7 @@ class Seen(NamedTuple):
     lost_first: npt.NDArray[np.int64]
 
 
-class Desk(NamedTuple):
+class StoreDesk(NamedTuple):
     """Room to choose hosts in: int64[hosts] candidates, float64[hosts] s that a piece takes to
     each, float64[hosts] the chance that each is up, int8[hosts, moments] whether it was,
     float64[moments] their weights, int64[hosts] order of the short list; the same for that;
@@ -101,7 +102,7 @@ class Desk(NamedTuple):
     chosen: npt.NDArray[np.int64]
 
 
-class Vault(NamedTuple):
+class GuestVault(NamedTuple):
     """KEEPING[jobs]; VERSION[jobs, room] and int64[jobs, room, pieces] the hosts of each;
     TRANSFER[capacity] and int64[capacity, pieces] the hosts of each (-1: none); int64[jobs + 1]
     rows of the transfers under way; int64[3] counters: transfers, saves for which there were too
@@ -115,5 +116,5 @@ class Vault(NamedTuple):
     active: npt.NDArray[np.int64]
     at: npt.NDArray[np.int64]
     rules: StoreRules
-    seen: Seen
-    desk: Desk
+    seen: SeenHosts
+    desk: StoreDesk

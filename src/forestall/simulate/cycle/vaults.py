@@ -9,17 +9,17 @@ from forestall._compile import records
 from forestall.engine.growth import longer
 from forestall.model.cycle import S2
 from forestall.model.errors import ParameterError
-from forestall.model.stores import CHOICES, LAYOUTS, Stores
+from forestall.model.vault.stores import CHOICES, LAYOUTS, Stores
 from forestall.simulate.cycle import vault_state as vaults
 from forestall.simulate.cycle.outcome import HostRuns, StoredCheckpoints
 from forestall.simulate.cycle.parameters import DAY, CycleParameters
-from forestall.simulate.cycle.vault_state import NoVault, StoreRules, Vault
+from forestall.simulate.cycle.vault_state import GuestVault, NoVault, StoreRules
 
 Int = npt.NDArray[np.int64]
 _FIRST = 1024
 
 
-def new_vault(jobs: int, runs: HostRuns, parameters: CycleParameters) -> NoVault | Vault:
+def new_vault(jobs: int, runs: HostRuns, parameters: CycleParameters) -> NoVault | GuestVault:
     """Return the vault before anything is kept; ParameterError where the hosts that may keep pieces
     are too few."""
     stores = parameters.stores
@@ -34,7 +34,7 @@ def new_vault(jobs: int, runs: HostRuns, parameters: CycleParameters) -> NoVault
         allowed = f"more than {rules.pieces} hosts to keep pieces, of {hosts} hosts"
         raise ParameterError("vault", stores.text, allowed)
     pieces, room = rules.pieces, rules.room
-    return Vault(
+    return GuestVault(
         records(jobs, vaults.KEEPING),
         records(jobs * room, vaults.VERSION).reshape(jobs, room),
         np.zeros((jobs, room, pieces), dtype=np.int64),
@@ -80,7 +80,7 @@ def sites_of(hosts: int, sites: int) -> Int:
     return np.arange(hosts, dtype=np.int64) * sites // max(hosts, 1)
 
 
-def seen_of(runs: HostRuns, keeps: Int, sites: int) -> vaults.Seen:
+def seen_of(runs: HostRuns, keeps: Int, sites: int) -> vaults.SeenHosts:
     """Return what is known of hosts."""
     table, hosts = runs.runs, len(runs.first) - 1
     states = table["state"].astype(np.int64)
@@ -89,13 +89,13 @@ def seen_of(runs: HostRuns, keeps: Int, sites: int) -> vaults.Seen:
     owner = table["host"][left].astype(np.int64)
     first = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=hosts)))).astype(np.int64)
     lost = np.ascontiguousarray(table["start"][left])
-    return vaults.Seen(states, sites_of(hosts, sites), keeps, lost, first)
+    return vaults.SeenHosts(states, sites_of(hosts, sites), keeps, lost, first)
 
 
-def new_desk(hosts: int, pieces: int) -> vaults.Desk:
+def new_desk(hosts: int, pieces: int) -> vaults.StoreDesk:
     """Return room to choose hosts in."""
     moments = vaults.MOMENTS + vaults.FAILURES
-    return vaults.Desk(
+    return vaults.StoreDesk(
         np.zeros(hosts, dtype=np.int64),
         np.zeros(hosts),
         np.zeros(hosts),
@@ -110,7 +110,7 @@ def new_desk(hosts: int, pieces: int) -> vaults.Desk:
     )
 
 
-def grown_vault(vault: NoVault | Vault) -> NoVault | Vault:
+def grown_vault(vault: NoVault | GuestVault) -> NoVault | GuestVault:
     """Return the vault with more room where room is short."""
     if isinstance(vault, NoVault):
         return vault
@@ -120,7 +120,7 @@ def grown_vault(vault: NoVault | Vault) -> NoVault | Vault:
     )
 
 
-def kept_of(vault: NoVault | Vault) -> StoredCheckpoints | None:
+def kept_of(vault: NoVault | GuestVault) -> StoredCheckpoints | None:
     """Return what became of checkpoints, cut to what was used; None without a vault."""
     if isinstance(vault, NoVault):
         return None

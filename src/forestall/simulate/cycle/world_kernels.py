@@ -24,7 +24,7 @@ from forestall.model.cycle import (
     StayEnd,
 )
 from forestall.predict.heap_kernels import Heap, cancel, put
-from forestall.simulate.cycle.vault_state import NoVault, Vault
+from forestall.simulate.cycle.vault_state import GuestVault, NoVault
 
 _FAR = np.int64(FAR)
 _MILLION = np.int64(MILLION)
@@ -107,7 +107,7 @@ class CycleWorld(NamedTuple):
     at: npt.NDArray[np.int64]
     clock: TraceClock
     saving: Saving
-    vault: NoVault | Vault
+    vault: NoVault | GuestVault
 
 
 class GuestLogs(NamedTuple):

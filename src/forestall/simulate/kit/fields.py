@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, FiniteFloat
 
 from forestall.model.settings import Setting
-from forestall.model.stores import Stores
 from forestall.model.units import MAX_SECONDS
+from forestall.model.vault.stores import Stores
 
 MAX_NODES = 2**20
 

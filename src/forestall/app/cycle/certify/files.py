@@ -17,8 +17,8 @@ from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, Rows, Sheet,
 from forestall.model.cycle import Fate, StayEnd
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.own import is_own
-from forestall.model.stores import Stores
 from forestall.model.units import MAX_SECONDS
+from forestall.model.vault.stores import Stores
 
 PARTS = 1_000_000
 """Work is held as whole millionths of a second of a host of speed 1."""

@@ -16,7 +16,7 @@ from forestall.app.cycle.certify.files import MAX_WORK, CycleRun
 from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.sheet import Bool, Int, Rows, Sheet
 from forestall.model.errors import TraceError
-from forestall.model.stores import Stores
+from forestall.model.vault.stores import Stores
 
 KINDS = ("save", "last", "restore")
 SAVE, LAST, RESTORE = range(3)

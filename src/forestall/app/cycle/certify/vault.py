@@ -102,7 +102,7 @@ def state_at(run: Facts, host: int, time: int) -> int:
 
 
 @dataclass
-class Kept:
+class KeptVersions:
     """What is kept of one job: rows of complete versions, the oldest first; versions begun."""
 
     run: Facts
@@ -162,10 +162,10 @@ def resumed(run: Facts, finding: Finding) -> str:
     stays, rows, costs = run.stays, run.transfers, costs_of(run)
     lost = run.owner_of_transfer < 0
     finding.where(lost, "checkpoints.csv, line {0}: of no stay of its job", rows.line)
-    kept = Kept(run, costs)
+    kept = KeptVersions(run, costs)
     for stay in range(len(stays)):
         if stays.first[stay]:
-            kept = Kept(run, costs)
+            kept = KeptVersions(run, costs)
         _went_on(run, kept, stay, finding)
         for row in run.transfers_of_stay(stay):
             if rows.kind[row] != RESTORE:
@@ -180,7 +180,7 @@ def resumed(run: Facts, finding: Finding) -> str:
     return f"{len(stays)} stays, each from the newest version that could be had"
 
 
-def _went_on(run: Facts, kept: Kept, stay: int, finding: Finding) -> None:
+def _went_on(run: Facts, kept: KeptVersions, stay: int, finding: Finding) -> None:
     """What a stay goes on from, and what is given up by that."""
     stays, rows = run.stays, run.transfers
     place = kept.newest(int(stays.start[stay]))
@@ -203,7 +203,7 @@ def _went_on(run: Facts, kept: Kept, stay: int, finding: Finding) -> None:
             finding.wrong("checkpoints.csv, line {0}: restores what is not kept", rows.line[row])
 
 
-def _saved(run: Facts, kept: Kept, stay: int, row: int, finding: Finding) -> None:
+def _saved(run: Facts, kept: KeptVersions, stay: int, row: int, finding: Finding) -> None:
     """A save has the next number, leans on what it can, and holds what was done by then."""
     rows, line = run.transfers, run.transfers.line[row]
     base = kept.base(int(rows.start[row]))

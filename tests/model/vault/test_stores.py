@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.model.errors import ParameterError
-from forestall.model.stores import CHOICES, LAYOUTS, Stores
+from forestall.model.vault.stores import CHOICES, LAYOUTS, Stores
 
 
 def test_by_default_a_gigabyte_goes_as_3_and_2() -> None:
