@@ -45,7 +45,7 @@ class NoVault(NamedTuple):
 
 
 class StoreRules(NamedTuple):
-    """`Stores` (`forestall.model.vault.stores`) as kernels read it: `layout` and `choice` are numbers;
+    """Stores (`forestall.model.vault.stores`) as kernels read them: `layout`, `choice` are numbers;
     `raw` and `piece` in bytes, of a version that holds everything and of a next one; `depth`
     versions that one leans on at most; `history` s that are looked back; `room` versions held of a
     job."""
