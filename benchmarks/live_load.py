@@ -49,14 +49,19 @@ GUARD = GuardSettings(fresh=10_000, keeper=RoleSettings("on", nodes=1000, per_ho
 
 class BusySite:
     """A cluster on which no node is idle for long: what ends makes room for what waits, first come
-    first served, on whatever nodes are free; and as much comes as ends."""
+    first served, on whatever nodes are free; and as much comes as ends.
 
-    def __init__(self, nodes: int, queued: int) -> None:
-        self.now, self.looks, self._count = T0, 0, 0
+    now : s since 1970
+    hour : s; time limits are 1 to 24 times as long
+    """
+
+    def __init__(self, nodes: int, queued: int, now: int = T0, hour: int = HOUR) -> None:
+        self.now, self.looks, self._count = now, 0, 0
+        self._hour = hour
         self._chance = random.Random(17)
         self.nodes = {
             f"n{k:06}": ClusterNode(
-                f"n{k:06}", "ALLOCATED", (), "", "", None, T0 - HOUR, T0 - HOUR, 64, 256_000,
+                f"n{k:06}", "ALLOCATED", (), "", "", None, now - HOUR, now - HOUR, 64, 256_000,
                 ("main", "gpu") if k % 8 == 0 else ("main",), ("ib",) if k % 2 else (), "",
             )
             for k in range(nodes)
@@ -67,14 +72,14 @@ class BusySite:
         self._ends: dict[int, int] = {}
         self._waiting: deque[int] = deque()
         while len(self._free) >= 8:
-            self._submit(self._chance.randint(1, 8), T0 - HOUR)
+            self._submit(self._chance.randint(1, 8), now - HOUR)
             self._begin(self._waiting.popleft(), ago=self._chance.random())
         for _ in range(queued):
-            self._submit(self._chance.choice((1, 2, 4, 8, 16, 64)), T0 - HOUR)
+            self._submit(self._chance.choice((1, 2, 4, 8, 16, 64)), now - HOUR)
 
     def _submit(self, size: int, when: int) -> None:
         self._count += 1
-        limit = self._chance.randint(1, 24) * HOUR
+        limit = self._chance.randint(1, 24) * self._hour
         user = self._chance.randrange(200)
         self.jobs[self._count] = ClusterJob(
             self._count, f"u{user}", f"job{user % 7}", "", "main", "", "PENDING", (), "Priority",
@@ -90,9 +95,9 @@ class BusySite:
         chosen = tuple(self._free.pop() for _ in range(job.node_count))
         self.jobs[key] = job._replace(state="RUNNING", reason="None", start=start, nodes=chosen)
 
-    def pass_time(self) -> None:
-        """Let half a minute pass."""
-        self.now += CYCLE
+    def pass_time(self, seconds: int = CYCLE) -> None:
+        """Let half a minute pass, or so many s."""
+        self.now += seconds
         for key in [key for key, end in self._ends.items() if end <= self.now]:
             self.jobs[key] = self.jobs[key]._replace(state="COMPLETED", end=self._ends.pop(key))
             self._free += self.jobs[key].nodes
