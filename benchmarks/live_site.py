@@ -29,6 +29,7 @@ echo "$*" >> {folder}/asked.{name}
 case "$*" in
 *--version*) echo "slurm 26.05.5" ;;
 *reservation*) echo "No reservations in the system" ;;
+*partition*) printf 'PartitionName=main Default=YES\nPartitionName=gpu Default=NO\n' ;;
 *"--json show node"*) cat {folder}/nodes.json ;;
 *--json*) cat {folder}/jobs.json ;;
 esac

@@ -145,7 +145,9 @@ def _lively(settings: LiveSettings, fresh: int) -> GuardSettings:
     settings do not say otherwise."""
     guard = settings.guard
     if "keeper" not in settings.given:
-        guard = replace(guard, keeper=replace(guard.keeper, switch="on", nodes=100_000))
+        guard = replace(
+            guard, keeper=replace(guard.keeper, switch="on", nodes=100_000, partition_nodes=100_000)
+        )
     if "warden" not in settings.given:
         asking = RoleSettings(
             "approve", nodes=100_000, percent=20.0, partition_nodes=100_000, partition_percent=20.0,

@@ -259,13 +259,14 @@ class Controller:
         """Return offers for a job, and book them (`forestall.live.quotes.offers`); with `by`, s
         since 1970, the best one that ends by then, and the nearest deadlines with `least` at least.
 
-        A job of an offer that is taken at the end of its life, and starts then, is done by its
-        deadline still. Raises InputError where what is known is too old, ParameterError for a
-        question that cannot be.
+        A job that names no partition is the default one's. One whose offer is taken at the end of
+        its life, and that starts then, is done by its deadline still. Raises InputError where what
+        is known is too old, ParameterError for a question that cannot be.
         """
         with self._lock:
             now, books = self._clock(), self._opened()
-            mind, _ = self._fresh(now)
+            mind, known = self._fresh(now)
+            job = replace(job, partition=job.partition or known.seen.default)
             told = self._quoting(mind, books).quoted(job, now, by, least, books.offers)
             books.offers += len(told.rows)
         self._ledger.add(*told.rows)

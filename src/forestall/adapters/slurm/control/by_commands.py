@@ -97,11 +97,13 @@ class SlurmCommands:
         return self._version
 
     def look(self, before: ClusterSnapshot | None = None) -> ClusterSnapshot:
-        """Return one snapshot, as `LiveCluster.look`: four commands, each once."""
+        """Return one snapshot, as `LiveCluster.look`: five commands, each once."""
         began = int(self._clock())
         version = self.version()
         text, odd_text = documents.decoded(self._ask(questions.reservations(), "reservations"))
         reservations = lines.reservations_of_lines(text)
+        text, odd_parts = documents.decoded(self._ask(questions.partitions(), "partitions"))
+        default = lines.default_of_lines(text)
         raw = self._ask(questions.nodes(self._release()), "nodes")
         if self._release() >= questions.JSON_NODES:
             nodes, told = self._nodes.read(raw, partial(_believable, what="nodes"))
@@ -113,9 +115,9 @@ class SlurmCommands:
         jobs, queue = self._queue.read(raw, partial(_believable, what="queue"))
         since = began - self._limits.history if before is None else before.mark
         runs, fault = self._runs(since - self._limits.overlap)
-        replaced = odd_text + odd_nodes + queue.replaced
+        replaced = odd_text + odd_parts + odd_nodes + queue.replaced
         answers = LookAnswers(began, int(self._clock()), queue.told_at, jobs, nodes, reservations,
-                          runs, fault, version, replaced)  # fmt: skip
+                          runs, fault, version, replaced, default)  # fmt: skip
         return snapshot(answers, before)
 
     def act(self, action: Action) -> ActionResult:

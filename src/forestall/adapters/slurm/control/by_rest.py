@@ -56,6 +56,7 @@ class SlurmRest:
     server : where it is
     limits : how much is waited for and taken in
     clock : tells Unix seconds
+    default : partition of jobs that name none, where this version does not tell
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class SlurmRest:
         server: Server,
         limits: SlurmLimits | None = None,
         clock: Callable[[], float] = time.time,
+        *,
+        default: str = "",
     ) -> None:
         self._server = server
         self._limits = limits or SlurmLimits()
         self._clock = clock
-        self._version = 0
+        self._version, self._default = 0, default
         self._queue, self._nodes = remembered_jobs(), remembered_nodes()
 
     def version(self) -> int:
@@ -86,10 +89,11 @@ class SlurmRest:
         raise LookError(LookFault.UNAVAILABLE, "version", f"slurmrestd speaks none of {known}")
 
     def look(self, before: ClusterSnapshot | None = None) -> ClusterSnapshot:
-        """Return one snapshot, as `LiveCluster.look`: four requests, each once."""
+        """Return one snapshot, as `LiveCluster.look`: five requests, each once."""
         began = int(self._clock())
         self.version()
         held = self._document("reservations", "reservations")
+        parts = self._document("partitions", "partitions")
         found, nodes = self._list(self._nodes, "nodes", "nodes")
         jobs, queue = self._list(self._queue, "jobs", "queue")
         since = began - self._limits.history if before is None else before.mark
@@ -97,7 +101,8 @@ class SlurmRest:
         answers = LookAnswers(
             began, int(self._clock()), queue.told_at, jobs, found,
             documents.reservations_of(held.value), runs, fault, queue.version or nodes.version,
-            held.replaced + nodes.replaced + queue.replaced,
+            held.replaced + parts.replaced + nodes.replaced + queue.replaced,
+            documents.default_of(parts.value) or self._default,
         )  # fmt: skip
         return snapshot(answers, before)
 

@@ -122,6 +122,15 @@ def runs_of(value: Mapping[str, Any]) -> list[ClusterRun]:
     return [_run(one) for one in entries(value, "jobs", "accounting")]
 
 
+def default_of(value: Mapping[str, Any]) -> str:
+    """Return the partition of jobs that name none, as ``/partitions`` tells it, "" where it does
+    not: from 23.02 to 24.11 it says so of no partition. LookError as above."""
+    for one in entries(value, "partitions", "partitions"):
+        if isinstance(one, dict) and "DEFAULT" in states_of(one.get("flags")):
+            return text_of(one.get("name"))
+    return ""
+
+
 def job_of(one: Any) -> ClusterJob:
     """Return an entry of a queue as a job; LookError where it is none."""
     identity = number(one.get("job_id")) if isinstance(one, dict) else None
