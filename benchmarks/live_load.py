@@ -29,7 +29,7 @@ from statistics import median, quantiles
 from benchmarks.common import line
 from benchmarks.live_site import AnsweredSite
 from benchmarks.slurm_look import look, many
-from forestall.adapters.slurm.control.by_commands import SlurmCommands
+from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
@@ -149,11 +149,11 @@ class ReadSite:
     site : told in a folder by programs that stand first in the path from now on
     """
 
-    def __init__(self, site: BusySite, folder: Path) -> None:
+    def __init__(self, site: BusySite, folder: Path, limits: SlurmLimits | None = None) -> None:
         self.site, self.spent = site, Spent()
         self._answered = AnsweredSite(folder)
         os.environ["PATH"] = f"{self._answered.programs}:{os.environ['PATH']}"
-        self._commands = SlurmCommands(clock=lambda: site.now)
+        self._commands = SlurmCommands(limits, lambda: site.now)
         self.tell()
 
     @property

@@ -112,6 +112,14 @@ class ActingRules:
         yield from self._returns(known, sight, stakes)
         yield from self._drains(sight, stakes, now)
 
+    def learned(self) -> dict[str, list[float]]:
+        """Return of each predictor the sum of what it said, and how many failures came."""
+        return self.memory.learned()
+
+    def take_over(self, learned: Mapping[str, Iterable[float]]) -> None:
+        """Go on from what `learned` returned before a restart."""
+        self.memory.take_over(learned)
+
     def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
         """Return forecasts that keep promises away from nodes that a rule found something about
         in the last cycle; see `forestall.live.slurm.outlook.NodeForecasts`."""

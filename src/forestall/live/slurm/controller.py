@@ -131,6 +131,8 @@ class Controller:
         self._clock, self._rules = clock, rules
         self._books: LedgerBooks | None = LedgerBooks(ledger)
         self._before = self._books.resumed()
+        if rules is not None:
+            rules.take_over(self._books.learned)
         self._mind: Mind | None = None
         self._known: _Known | None = None
         self.view: ControllerView | None = None
@@ -226,6 +228,8 @@ class Controller:
         for _, why in wanted:
             mattered.update(why)
         books.numbers = {name: number for name, number in books.numbers.items() if name in promises}
+        if self._rules is not None:
+            books.learned = self._rules.learned()
         books.cycle_done(seen, taken, mattered, outcomes, now)
         self.site.learn(seen)
         lasting = books.background.survival(1, DAY)
