@@ -10,7 +10,7 @@ Source: page "Live", Acting on nodes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from forestall.live.guard.sight import ClusterSight, NodeSight
