@@ -96,9 +96,11 @@ def main(arguments: list[str]) -> None:
                 jobs = 0 if mind is None else mind.engine.jobs
                 rows = [f"{ledger.count(kind):,} {kind.table}"
                         for kind in (RunRow, CycleRow, PromiseRow)]  # fmt: skip
-                print(f"month {month}: {resident():,.0f} MiB, {given_back():,.1f} at least; "
+                held = f"{resident():,.0f} MiB, {given_back():,.1f} at least"
+                spent = time.perf_counter() - begun
+                print(f"month {month}: {held}; "
                       f"{jobs:,} jobs in the engine, {len(controller.site.book):,} in the book; "
-                      f"{', '.join(rows)}; {time.perf_counter() - begun:,.0f} s", flush=True)  # fmt: skip
+                      f"{', '.join(rows)}; {spent:,.0f} s", flush=True)  # fmt: skip
                 controller = born(cluster, ledger, controller.site)
 
 
