@@ -133,7 +133,7 @@ def test_other_features_than_quoted(tmp_path: Path) -> None:
     assert order(tmp_path, HEAD, "-C", "a100", quoted=quoted)
     with pytest.raises(InputError, match="but a100 was quoted"):
         order(tmp_path, HEAD, "-C", "h100", quoted=quoted)
-    with pytest.raises(InputError, match="but none was quoted"):
+    with pytest.raises(InputError, match="but no features were quoted"):
         order(tmp_path, HEAD, "--constraint=h100")
 
 

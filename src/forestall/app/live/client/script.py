@@ -178,8 +178,8 @@ def _hold_to(script: ReadScript, given: Mapping[str, str], quoted: Mapping[str, 
         raise _wrong(script, given, "partition", f"but {partition} was quoted")
     features = quoted.get("features") or ""
     if asked.get("constraint", features) != features:
-        said = f"but {features} was quoted" if features else "but none was quoted"
-        raise _wrong(script, given, "constraint", f"{said} (forestall quote --constraint)")
+        said = f"but {features} was quoted" if features else "but no features were quoted"
+        raise _wrong(script, given, "constraint", said)
 
 
 def slurm_minutes(text: str) -> int:
