@@ -21,9 +21,18 @@ from forestall.vault.repository import Vault
 
 BEAT: Final = 60.0
 """s between two signs of life of a save."""
-_HERE: Final = os.uname().nodename
 LIFE: Final = 3600.0
 """s without a sign of life after which a save counts as dead."""
+
+
+def process_space() -> str:
+    """Return in which boot of a machine, and in which namespace of processes, numbers of processes
+    mean what they mean here; empty where nobody can tell."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
 
 
 class LeaseLostError(InputError):
@@ -37,7 +46,8 @@ def lease(vault: Vault, save: str, label: str) -> Iterator[None]:
 
     def say() -> None:
         vault.put_told(
-            key, {"label": label, "at": vault.clock(), "pid": os.getpid(), "host": _HERE}
+            key,
+            {"label": label, "at": vault.clock(), "pid": os.getpid(), "place": process_space()},
         )
 
     def beat() -> None:
@@ -81,7 +91,7 @@ def living(vault: Vault) -> dict[str, bool]:
 
 def _died_here(told: dict[str, Any]) -> bool:
     """Whether a save was one of this machine's, and its process is gone."""
-    if told["host"] != _HERE:
+    if not told.get("place") or told["place"] != process_space():
         return False
     try:
         os.kill(int(told["pid"]), 0)

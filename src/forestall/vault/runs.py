@@ -21,6 +21,7 @@ from typing import Any, Final
 from forestall.model.errors import InputError, ParameterError
 from forestall.vault import keys
 from forestall.vault.hosts.host import HostError
+from forestall.vault.leases import process_space
 from forestall.vault.pool import LostError
 from forestall.vault.repository import Vault
 
@@ -31,16 +32,6 @@ BEATS: Final = 3
 TRIES: Final = 5
 """Times that two who ask at once step back before both give up."""
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
-
-
-def _place() -> str:
-    """Return in which boot of a machine, and in which namespace of processes, numbers of processes
-    mean what they mean here; empty where nobody can tell."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return ""
 
 
 class RunBusyError(InputError):
@@ -116,7 +107,7 @@ class Sign:
 
     host: str = field(default_factory=lambda: os.uname().nodename)
     pid: int = field(default_factory=os.getpid)
-    place: str = field(default_factory=_place)
+    place: str = field(default_factory=process_space)
     held: bool = False
     life: float = LIFE
     count: int = 0
@@ -247,7 +238,7 @@ class RunLease:
 
 def _died_here(sign: Sign) -> bool:
     """Whether it was one of this machine's, and its process is gone."""
-    if not sign.place or sign.place != _place():
+    if not sign.place or sign.place != process_space():
         return False
     try:
         os.kill(sign.pid, 0)
