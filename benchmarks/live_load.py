@@ -4,14 +4,16 @@
 
 NODES (10,000) nodes, all of them busy, with JOBS (5,000) jobs in the queue; CYCLES (20) cycles of
 30 s of the cluster's time; QUOTES (1,000) quotes a minute of real time, asked by four threads while
-the cycles run. The ledger is SQLite on the disk, the keeper may hold starts. What a look itself
-costs is the yardstick, as `benchmarks.slurm_look` has it: Slurm 26.05's answers for as many nodes
-and jobs, read into a snapshot. Times are by the clock; of cycles and of quotes that nothing runs
-beside also those of the processor, which on a machine with other work tell more.
+the cycles run. The ledger is SQLite on the disk, the keeper may hold starts. A look reads the text
+of Slurm 26.05, from programs that answer at once (`benchmarks.live_site`): only Slurm's own time is
+not in it. The yardstick is the same text read as a whole (`benchmarks.slurm_look`). Times are by
+the clock; of cycles, looks and quotes that nothing runs beside also those of the processor, which
+on a machine with other work tell more.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import resource
 import sys
@@ -25,7 +27,9 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from benchmarks.common import line
+from benchmarks.live_site import AnsweredSite
 from benchmarks.slurm_look import look, many
+from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
@@ -43,20 +47,25 @@ HOUR = 3600
 KEPT = 300
 """s that a job which has ended is still shown."""
 ASKERS = 4
-YARD = "reading a look"
+YARD = "reading all of it"
 GUARD = GuardSettings(fresh=10_000, keeper=RoleSettings("on", nodes=1000, per_hour=1000))
 
 
 class BusySite:
     """A cluster on which no node is idle for long: what ends makes room for what waits, first come
-    first served, on whatever nodes are free; and as much comes as ends."""
+    first served, on whatever nodes are free; and as much comes as ends.
 
-    def __init__(self, nodes: int, queued: int) -> None:
-        self.now, self.looks, self._count = T0, 0, 0
+    now : s since 1970
+    hour : s; time limits are 1 to 24 times as long
+    """
+
+    def __init__(self, nodes: int, queued: int, now: int = T0, hour: int = HOUR) -> None:
+        self.now, self.looks, self._count = now, 0, 0
+        self._hour = hour
         self._chance = random.Random(17)
         self.nodes = {
             f"n{k:06}": ClusterNode(
-                f"n{k:06}", "ALLOCATED", (), "", "", None, T0 - HOUR, T0 - HOUR, 64, 256_000,
+                f"n{k:06}", "ALLOCATED", (), "", "", None, now - HOUR, now - HOUR, 64, 256_000,
                 ("main", "gpu") if k % 8 == 0 else ("main",), ("ib",) if k % 2 else (), "",
             )
             for k in range(nodes)
@@ -67,14 +76,14 @@ class BusySite:
         self._ends: dict[int, int] = {}
         self._waiting: deque[int] = deque()
         while len(self._free) >= 8:
-            self._submit(self._chance.randint(1, 8), T0 - HOUR)
+            self._submit(self._chance.randint(1, 8), now - HOUR)
             self._begin(self._waiting.popleft(), ago=self._chance.random())
         for _ in range(queued):
-            self._submit(self._chance.choice((1, 2, 4, 8, 16, 64)), T0 - HOUR)
+            self._submit(self._chance.choice((1, 2, 4, 8, 16, 64)), now - HOUR)
 
     def _submit(self, size: int, when: int) -> None:
         self._count += 1
-        limit = self._chance.randint(1, 24) * HOUR
+        limit = self._chance.randint(1, 24) * self._hour
         user = self._chance.randrange(200)
         self.jobs[self._count] = ClusterJob(
             self._count, f"u{user}", f"job{user % 7}", "", "main", "", "PENDING", (), "Priority",
@@ -90,9 +99,9 @@ class BusySite:
         chosen = tuple(self._free.pop() for _ in range(job.node_count))
         self.jobs[key] = job._replace(state="RUNNING", reason="None", start=start, nodes=chosen)
 
-    def pass_time(self) -> None:
-        """Let half a minute pass."""
-        self.now += CYCLE
+    def pass_time(self, seconds: int = CYCLE) -> None:
+        """Let half a minute pass, or so many s."""
+        self.now += seconds
         for key in [key for key, end in self._ends.items() if end <= self.now]:
             self.jobs[key] = self.jobs[key]._replace(state="COMPLETED", end=self._ends.pop(key))
             self._free += self.jobs[key].nodes
@@ -117,6 +126,59 @@ class BusySite:
     def find(self, action: Action) -> Standing:
         """Nothing is ever found."""
         raise NotImplementedError
+
+
+class Spent:
+    """What was spent on calls: s by the clock, and of the processor."""
+
+    def __init__(self) -> None:
+        self.clock: list[float] = []
+        self.processor: list[float] = []
+
+    def on(self, call: Callable[[], object]) -> None:
+        """Do it, and take note."""
+        begun, worked = time.perf_counter(), time.thread_time()
+        call()
+        self.clock.append(time.perf_counter() - begun)
+        self.processor.append(time.thread_time() - worked)
+
+
+class ReadSite:
+    """A site whose looks read what Slurm's commands say of it, and take note of how long it takes.
+
+    site : told in a folder by programs that stand first in the path from now on
+    """
+
+    def __init__(self, site: BusySite, folder: Path, limits: SlurmLimits | None = None) -> None:
+        self.site, self.spent = site, Spent()
+        self._answered = AnsweredSite(folder)
+        os.environ["PATH"] = f"{self._answered.programs}:{os.environ['PATH']}"
+        self._commands = SlurmCommands(limits, lambda: site.now)
+        self.tell()
+
+    @property
+    def looks(self) -> int:
+        """How often the queue was asked for."""
+        return self._answered.asked("squeue")
+
+    def tell(self) -> None:
+        """Write what the site is like."""
+        site = self.site
+        self._answered.told(site.nodes.values(), site.jobs.values(), site.now)
+
+    def look(self, before: ClusterSnapshot | None = None) -> ClusterSnapshot:
+        """Ask the commands."""
+        seen: list[ClusterSnapshot] = []
+        self.spent.on(lambda: seen.append(self._commands.look(before)))
+        return seen[0]
+
+    def act(self, action: Action) -> ActionResult:
+        """Refuse it, as the site does."""
+        return self.site.act(action)
+
+    def find(self, action: Action) -> Standing:
+        """Nothing is ever found."""
+        return self.site.find(action)
 
 
 def failures(site: BusySite) -> Iterator[tuple[str, NodeForecast]]:
@@ -161,21 +223,6 @@ class Askers:
                 one.join()
 
 
-class Spent:
-    """What was spent on calls: s by the clock, and of the processor."""
-
-    def __init__(self) -> None:
-        self.clock: list[float] = []
-        self.processor: list[float] = []
-
-    def on(self, call: Callable[[], object]) -> None:
-        """Do it, and take note."""
-        begun, worked = time.perf_counter(), time.thread_time()
-        call()
-        self.clock.append(time.perf_counter() - begun)
-        self.processor.append(time.thread_time() - worked)
-
-
 def reading(nodes: int, jobs: int) -> Spent:
     """Return what it takes to read a look of this size, without Slurm's own time."""
     queue = many("26.05/squeue.json", "jobs", "job_id", jobs, int)
@@ -211,11 +258,12 @@ def main(arguments: list[str]) -> None:
     given = [int(word) for word in arguments]
     nodes, queued, cycles, a_minute = (*given, *DEFAULTS[len(given) :])
     site = BusySite(nodes, queued)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "ledger.db"
+    shared = tempfile.TemporaryDirectory(dir="/dev/shm")
+    with tempfile.TemporaryDirectory() as folder, shared as answers:
+        path, told_site = Path(folder) / "ledger.db", ReadSite(site, Path(answers))
         with LiveLedger(f"sqlite:///{path}") as ledger:
             controller = Controller(
-                site, ledger, {}, GUARD, ListedForecasts(failures(site)), lambda: site.now
+                told_site, ledger, {}, GUARD, ListedForecasts(failures(site)), lambda: site.now
             )
             first = Spent()
             first.on(controller.cycle)
@@ -227,16 +275,20 @@ def main(arguments: list[str]) -> None:
             quiet = quiet_quotes(controller)
             askers = Askers(controller, a_minute)
             spent, before = Spent(), _size(path)
-            looked, booked = site.looks, time.perf_counter()
+            looked, booked = told_site.looks, time.perf_counter()
+            told_site.spent = Spent()
             for _ in range(cycles):
                 site.pass_time()
+                told_site.tell()
                 spent.on(controller.cycle)
                 time.sleep(max(0.0, 2.0 - spent.clock[-1]))
             minutes = (time.perf_counter() - booked) / 60
             askers.stop()
             grown = (_size(path) - before) / max(cycles, 1) / 1e3
-    told("cycle without the look", spent, yard)
-    line("the slowest cycle", max(spent.clock), YARD, median(yard.clock))
+            looked = told_site.looks - looked
+    told("cycle with its look", spent, yard)
+    told("  the look alone", told_site.spent, yard)
+    line("the slowest cycle with its look", max(spent.clock), YARD, median(yard.clock))
     told("list of offers, nothing beside it", quiet, yard)
     if len(askers.waits) > 1:
         line("list of offers while cycles run", median(askers.waits), YARD, median(yard.clock))
@@ -244,7 +296,7 @@ def main(arguments: list[str]) -> None:
         line("the same, 95 %", most, YARD, median(yard.clock))
         print(f"{len(askers.waits) / minutes:,.0f} quotes a minute")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{(site.looks - looked) / cycles:.0f} look a cycle")
+    print(f"{looked / cycles:.0f} look a cycle")
     print(f"{grown:,.0f} kB booked a cycle, with the quotes beside it; peak {peak:,.0f} MiB")
 
 

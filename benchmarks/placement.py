@@ -2,7 +2,7 @@
 
 `python -m benchmarks.placement [SEEDS] [FIRST]`
 
-Each seed is a world of 45 days (`tests/decide/vault/store_worlds.py`): 6 to 10 hosts in rooms that
+Each seed is a world of 120 days (`tests/decide/vault/store_worlds.py`): 6 to 10 hosts in rooms that
 go dark together, the compute host with one of them; bandwidths that drift, follow the day and fall
 while a host is loaded; an hourly save. Printed is the time lost, storing and work for which there
 was no checkpoint, and by how much of its net benefit, work saved less time lost, the best fixed
@@ -26,7 +26,7 @@ AIM = 0.1
 def played(seed: int) -> tuple[float, float, float]:
     """Return what choosing anew loses in a world, the best fixed choice, and by how much that does
     better."""
-    world = store_worlds.drawn(seed)
+    world = store_worlds.drawn(seed, hours=24 * 120)
     mine, fixed = float(store_worlds.chosen_anew(world).sum()), store_worlds.best_fixed(world)
     return mine, fixed, store_worlds.shortfall(world, mine, fixed)
 

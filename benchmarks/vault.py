@@ -221,9 +221,10 @@ def pipeline(folder: Path, mib: int) -> None:
     del chunks, parts
     tool = tools(folder)[0]
     spent, wall = tool.run(tool.save(path, "half"))
+    core, whole = mib / alone / cores, mib / wall
     print(f"{mib:,} MiB that compress to {small / mib / MIB:.0%}, {cores} cores: compression "
-          f"alone {mib / alone / cores:,.0f} MiB/s a core, the whole save {mib / wall:,.0f} MiB/s "
-          f"({alone * cores / wall:.0%} of one core's; {spent:.2f} s of the processor)")  # fmt: skip
+          f"{core:,.0f} MiB/s a core, a whole save {whole:,.0f} MiB/s ({whole / core:.0%}; "
+          f"{spent:.2f} s of the processor)")  # fmt: skip
     stored = tool.stored()
     block, begun = bytes(PIECE), time.process_time()
     for _ in range(stored // PIECE + small // PIECE):  # of each piece, and of each pack

@@ -88,6 +88,28 @@ STUDIES: Final = fs.Entries(
             ),
             examples=("--data traces --out cycle-sharing", "--contention none", "--quick"),
         ),
+        StudyEntry(
+            "vault",
+            "Bagchi et al., checkpoints",
+            "Bagchi et al., cycle sharing: checkpoints on shared hosts beside a dedicated server, "
+            "the submitting machine and the own disk, simulated and with real storage daemons. "
+            "Without --data on generated hosts alone. Goes on where it was broken off.",
+            "studies/vault.md",
+            options=(
+                DATA,
+                Option(
+                    "network",
+                    str | None,
+                    "Measure with storage daemons in network namespaces (15 min, as root), leave "
+                    "it out, or read it from a folder of this study (default: measure; none with "
+                    "--quick).",
+                    metavar="measure|none|DIR",
+                ),
+                quick("Fewer hosts, days and seeds: a look in some seconds."),
+                WORKERS,
+            ),
+            examples=("--data traces --out vault", "--network none", "--quick"),
+        ),
     ),
 )
 """All studies, in the order of help."""

@@ -95,6 +95,7 @@ def test_help_of_all(capsys: pytest.CaptureFixture[str]) -> None:
         ["assessment", "--seed", "-1"],
         ["assessment", "--seed", "x"],
         ["cycle-sharing", "--quick", "--contention", "nowhere"],
+        ["vault", "--quick", "--network", "nowhere"],
         ["no-such-study"],
     ],
     ids=" ".join,

@@ -237,13 +237,15 @@ STAY: Final = np.dtype(
         ("lost", "i8"),
         ("chance", "i8"),
         ("promise", "i8"),
+        ("resumed", "i8"),
     ]
 )
 """A stay of a guest on a host: position of the job, number of the host; how it ended (`StayEnd`);
 checkpoints completed in it; [start, end), s; work done in it, work of the job that is saved when it
 ends (of all its stays so far; all of it where COMPLETED), and work lost at its end, in millionths
 of a second; the chance that it would end there, as it was foreseen when it began, and as it was
-promised, corrected by the record until then, millionths (-1: the scheduler says nothing)."""
+promised, corrected by the record until then, millionths (-1: the scheduler says nothing); the work
+of the job that it began with, in millionths of a second."""
 
 _OF_A_FATE: Final = ("start", "finish", "outcome", "tries", "failures", "lost", "checkpoints")
 FATE: Final = np.dtype([(name, "i8") for name in _OF_A_FATE])

@@ -73,9 +73,11 @@ class HostPool:
         self.close()
 
     def close(self) -> None:
-        """End the threads; what is under way is finished."""
+        """End the threads and connections; what is under way is finished."""
         for one in self._threads:
             one.shutdown(wait=True, cancel_futures=True)
+        for host in self.hosts:
+            host.close()
 
     @property
     def names(self) -> list[str]:

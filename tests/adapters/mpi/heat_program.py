@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,14 @@ class Program:
         self.folder = Path(told["folder"])
         self.kills = {int(step): set(ranks) for step, ranks in told.get("kills", {}).items()}
         self.me = MPI.COMM_WORLD.rank
-        self.first = True
+        self.moment = told.get("moments", {}).get(str(self.me))
+
+    def die_later(self) -> None:
+        """Kill this process at any moment from now on, where it is one of those that die so."""
+        if self.moment is not None:
+            kill = threading.Timer(self.moment, os.kill, (os.getpid(), signal.SIGKILL))
+            kill.daemon = True
+            kill.start()
 
     def work(self, ring: fs.vault.Ring, found: fs.vault.Restored) -> np.ndarray:
         """Go on from what was restored."""
@@ -98,6 +106,7 @@ def main(told: dict[str, Any]) -> None:
     more = {"vault": told["stores"], "every": told["every"], "data": 2, "parity": 1,
             "fanout": 2} if "stores" in told else {}  # fmt: skip
     ring = fs.vault.ring(MPI.COMM_WORLD, spares=told.get("spares", 0), **more)
+    program.die_later()
     try:
         made = ring.run(program.work)
     except fs.vault.LostError as error:
@@ -109,5 +118,5 @@ def main(told: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     main(json.loads(sys.argv[1]))
-    if json.loads(sys.argv[1]).get("kills"):
+    if {"kills", "moments"} & set(json.loads(sys.argv[1])):
         os._exit(0)  # after a loss MPI_Finalize of Open MPI 5.0 waits for ever now and then

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,12 @@ import pytest
 from forestall.app.live.service import SimulatedOptions
 from forestall.live.ledger.check import check
 from forestall.live.ledger.store import LiveLedger
+from forestall.live.slurm.actor import ClusterActor
+from forestall.model.cluster.actions import Reserve
+from forestall.model.cluster.marks import reservation_name
 from forestall.model.errors import LedgerError, ParameterError
 from forestall.model.live.desk import JobOrder, QuoteQuestion, Viewer
+from forestall.model.live.intents import Action, Intent, Role
 from web.serving import SCRIPT, service_of
 
 ALICE = Viewer("alice", "user")
@@ -49,6 +54,38 @@ def test_a_restart_keeps_promises(tmp_path: Path) -> None:
         again.stop()
     with LiveLedger(f"sqlite:///{tmp_path}/ledger.db", writes=False) as ledger:
         assert not check(ledger).wrong
+
+
+def test_the_start_of_a_job_with_features_is_held_on_such_nodes(tmp_path: Path) -> None:
+    """The model's nodes get features here: four of them are fast."""
+    one = service_of(tmp_path, [])
+    try:
+        cluster = one.desk._controller._cluster
+        state = cluster._world.state  # type: ignore[attr-defined]
+        for name in list(state.nodes)[:4]:
+            state.nodes[name] = state.nodes[name]._replace(features=("ib", "fast"))
+        assert one.loop.once()
+        asked = QuoteQuestion(3, 1800, features="ib&fast")
+        assert "with ib&fast: there are 4" in one.desk.quote(ALICE, replace(asked, nodes=5)).said
+        offer = one.desk.quote(ALICE, asked).offers[-1]
+        assert offer.held
+        made = one.desk.accept(ALICE, offer.id, JobOrder(SCRIPT))
+        features = {job.features for job in state.jobs.values() if job.id == made.job}
+        assert features == {"ib&fast"}
+        intent = Intent(
+            Action.RESERVE, reservation_name(made.id), made.at, made.at + 60, "", "holds it",
+            {"start": float(made.start), "time": 60.0}, promise=made.id,
+        )  # fmt: skip
+        actor = one.desk._controller.executor._actors[Role.KEEPER]
+        assert isinstance(actor, ClusterActor)
+        reserve = actor.action_of(intent)
+        assert isinstance(reserve, Reserve)
+        assert (reserve.features, reserve.users) == ("ib&fast", ("alice",))
+        for strange in ("a,b", "[a*2]", "a&", "x" * 300):
+            with pytest.raises(ParameterError, match="features"):
+                one.desk.quote(ALICE, replace(asked, features=strange))
+    finally:
+        one.stop()
 
 
 def test_two_do_not_write_one_ledger(tmp_path: Path) -> None:

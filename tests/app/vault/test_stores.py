@@ -13,7 +13,7 @@ import pytest
 
 from forestall.app.vault import stores
 from forestall.app.vault.checkpoints import Coding, restore_to, save_paths, size_of
-from forestall.app.vault.stores import ChoosingOptions, PlacingOptions
+from forestall.app.vault.stores import ChoosingOptions, PlacingOptions, StakeOptions
 from forestall.model.errors import ParameterError
 from forestall.traces.metrics.day_files import DaySample, SegmentHeader, encode
 from forestall.vault.codes import Code
@@ -57,7 +57,8 @@ def test_chosen_once_anything_is_known(tmp_path: Path, work: Path) -> None:
     packs = Path("packs") / made["id"]
     assert [k for k, url in enumerate(urls) if (url / packs).is_dir()] == [1, 2]
     assert (
-        save_paths(urls, [work], CODING, PlacingOptions("turn"))["placement"]["why"] == "as asked"
+        save_paths(urls, [work], CODING, PlacingOptions(place="turn"))["placement"]["why"]
+        == "as asked"
     )
     shutil.rmtree(urls[1])
     restore_to(urls, made["id"], tmp_path / "again")
@@ -69,17 +70,17 @@ def test_hosts_that_do_not_answer_are_left(tmp_path: Path, work: Path) -> None:
     save_paths(urls, [work], CODING)
     for url in urls:
         Path(url).mkdir(exist_ok=True)
-    told = stores.looked_at(urls, ChoosingOptions(1, 1), PlacingOptions())
+    told = stores.looked_at(urls, ChoosingOptions(1, 1), StakeOptions())
     assert [one["state"] for one in told["hosts"]] == ["S0"] * 4
     assert sum(one["chosen"] for one in told["hosts"]) == 2
     assert told["choice"]["benefit"] > 0
     shutil.rmtree(urls[0])
-    told = stores.looked_at(urls, ChoosingOptions(1, 1), PlacingOptions(work="2h", fails=0.5))
+    told = stores.looked_at(urls, ChoosingOptions(1, 1), StakeOptions(work="2h", fails=0.5))
     assert told["within"] == 7200
     assert told["hosts"][0]["state"] == "S2"
     assert "No such file" in told["hosts"][0]["said"]
     assert not told["hosts"][0]["chosen"]
-    told = stores.looked_at(urls, ChoosingOptions(3, 2), PlacingOptions())
+    told = stores.looked_at(urls, ChoosingOptions(3, 2), StakeOptions())
     assert told["choice"] is None
     json.dumps(told, allow_nan=False)
 

@@ -20,7 +20,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_checkpoint_on_daemons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Three daemons; one is killed, with its disk; the checkpoint is there, it is chosen no more."""
+    """Three daemons; one is killed, with its disk: the checkpoint is there all the same."""
     daemons = [Process(tmp_path / f"d{k}") for k in range(3)]
     try:
         tokens = tmp_path / "config" / "forestall" / "storage-tokens"

@@ -21,6 +21,8 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 HALF = 0.5
 """Hours after which what was measured of a path counts half, as the book has it."""
+KEPT = 24 * 30
+"""Hours of the past that count."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ def drawn(seed: int, hours: int = 24 * 45, learnt: int = 24 * 10) -> World:
     alone = spells(chance, hours, hosts, every=10 ** chance.uniform(1.7, 3, hosts), lasting=6.0)
     up = ~(dark[:, room] | alone)
     own = int(chance.integers(0, rooms))
-    began = dark[:, own] & ~np.roll(dark[:, own], 1)
-    fails = began | (chance.random(hours) < 1 / chance.uniform(40, 150))
+    goes = np.roll(dark[:, own], -1) & ~dark[:, own]  # dark in the next hour: with its room
+    fails = goes | (chance.random(hours) < 1 / chance.uniform(40, 150))
     drift = np.cumsum(chance.normal(0, 0.03, (hours, hosts)), axis=0)
     day = 0.3 * np.sin(2 * np.pi * (np.arange(hours)[:, None] / 24 + chance.random(hosts)))
     loaded = spells(chance, hours, hosts, every=chance.uniform(20, 100, hosts), lasting=5.0)
@@ -91,8 +93,9 @@ def chosen_anew(world: World) -> Floats:
         here = world.up[hour]
         if hour >= world.learnt and here.sum() >= m + k:
             rate = np.where(here & (seconds > 0), moved / np.maximum(seconds, 1e-12), 0.0)
-            past = np.vstack([world.up[:hour], at_failures(world, hour)]).astype(float)
-            at_failure = np.arange(len(past)) >= hour
+            first = max(hour - KEPT, 0)
+            past = np.vstack([world.up[first:hour], at_failures(world, hour)]).astype(float)
+            at_failure = np.arange(len(past)) >= hour - first
             seen = outlook_of(rate, past, at_failure, lasting(world, hour))
             if (rate > 0).sum() >= m + k:
                 hosts_now = choose(seen, world.stake, m, k).hosts
@@ -110,13 +113,15 @@ def chosen_anew(world: World) -> Floats:
 
 def lasting(world: World, hour: int) -> Floats:
     """Return the probability that a host that is up stays up for an hour, as was seen so far."""
-    before, after = world.up[: hour - 1], world.up[1:hour]
+    first = max(hour - KEPT, 0)
+    before, after = world.up[first : hour - 1], world.up[first + 1 : hour]
     return np.asarray((1 + (before & after).sum(axis=0)) / (2 + before.sum(axis=0)))
 
 
 def at_failures(world: World, hour: int) -> Bools:
     """Return what was up in the hours after the compute host's failures so far."""
     failed = np.flatnonzero(world.fails[: max(hour - 1, 0)])
+    failed = failed[failed >= hour - KEPT]
     return np.asarray(world.up[failed + 1])
 
 

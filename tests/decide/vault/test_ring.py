@@ -27,7 +27,7 @@ def survivors_of(size: int, lost: set[int], spares: int, newer: set[int]) -> lis
         if rank in newer:
             steps[NEW] = HeldStep(size, frozenset({rank}), (rank,))
         if rank not in lost:
-            found.append(Survivor(rank, steps))
+            found.append(Survivor(rank, steps, complete=True))
     return found + [Survivor(None)] * spares
 
 
@@ -75,6 +75,12 @@ def test_without_spares_neighbours_share_what_is_left() -> None:
 def test_before_the_first_save_nothing_is_lost() -> None:
     plan = plan_recovery([Survivor(0), Survivor(2), Survivor(None)], 3)
     assert (plan.key, plan.lost, plan.ranks) == (None, (), (0, 2, 1))
+
+
+def test_a_first_save_that_came_to_no_end_is_as_if_it_had_not_begun() -> None:
+    begun = {NEW: HeldStep(3, frozenset({1}), (1,))}
+    plan = plan_recovery([Survivor(1, begun), Survivor(2)], 3)
+    assert (plan.key, plan.lost, plan.ranks) == (None, (), (0, 1))
 
 
 def test_parts_that_were_taken_over_stay_where_they_are() -> None:

@@ -15,7 +15,8 @@ from forestall.live.rules.findings import NodeFinding, alarms_of
 from forestall.live.rules.rules import ActingRules, rule_of
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.rules.worth import NodeStakes
-from forestall.live.slurm.outlook import STEERED
+from forestall.live.slurm.controller import Controller
+from forestall.live.slurm.outlook import STEERED, ListedForecasts
 from forestall.live.slurm.sight import sight_of
 from forestall.model.cluster.actions import DrainNode, RebootNode, ResumeNode
 from forestall.model.cluster.nouns import ClusterJob, ClusterRun
@@ -23,7 +24,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.live.intents import Action
 from forestall.simulate.slurm.moves import drained
 from forestall.simulate.slurm.settings import WorldSettings
-from live.rules.world import GUARD, WARDEN, Oracle, Ruled, SaidHealth
+from live.rules.world import CYCLE, GUARD, WARDEN, Oracle, Ruled, SaidHealth
 
 QUIET = WorldSettings(nodes=8, load=0.0, failure=0.0)
 FAILING = WorldSettings(
@@ -155,6 +156,22 @@ def test_an_alarm_on_many_nodes_is_one_alarm_and_drains_nobody() -> None:
     assert alarm.nodes == tuple(said)
     assert alarm.words == "n1: the site's check: /scratch: error 1 (and 5 more nodes)"
     assert set(one.rules.foreseen(one.cluster.look(), NOW + 600)) == set(said)
+
+
+def test_a_restart_knows_how_right_predictors_were() -> None:
+    one = Ruled(3, QUIET, RuleSettings())
+    assert one.rules is not None
+    one.rules.take_over({"oracle": [4.5, 1.0]})
+    one.play(2 * CYCLE)
+    again = Ruled(3, QUIET, None)
+    rules = ActingRules(RuleSettings(), one.ledger)
+    assert rules.memory.trust("oracle") == 1.0
+    Controller(
+        again.cluster, one.ledger, {}, GUARD, ListedForecasts(), lambda: again.cluster.clock,
+        rules=rules,
+    )  # fmt: skip
+    assert rules.learned() == {"oracle": [4.5, 1.0]}
+    assert rules.memory.trust("oracle") == pytest.approx(3.0 / 6.5)
 
 
 def test_what_a_person_did_is_never_touched() -> None:

@@ -87,6 +87,13 @@ def test_a_reservation_is_named_by_its_promise_and_is_its_owners() -> None:
     assert made == Reserve("p1", 500, 60, 4, users=("ann",))
 
 
+def test_a_reservation_has_the_features_of_its_promise() -> None:
+    cluster = Cluster()
+    actor = ClusterActor(cluster, {"p1": "ann"}.__getitem__, features_of={"p1": "ib"}.__getitem__)
+    actor.carry_out(intent(Action.RESERVE, "forestall_p1"))
+    assert cluster.done == [Reserve("p1", 500, 60, 4, users=("ann",), features="ib")]
+
+
 def test_what_is_undone_is_the_drain_that_the_state_names() -> None:
     for action, kind in ((Action.RESUME, ResumeNode), (Action.REBOOT, RebootNode)):
         [made] = carried_out(intent(action, "n1", "drained by=d1 boot=7"))

@@ -9,6 +9,7 @@ import pytest
 from forestall.live.ledger.rows import OfferRow, PromiseRow
 from forestall.live.quotes.offers import UNLEARNED, WantedJob
 from forestall.live.slurm.quoting import wanted_job
+from forestall.model.cluster.actions import Reserve, Submit
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.live.desk import JobOrder
 from live.slurm.scenarios import Scenario
@@ -56,6 +57,30 @@ def test_a_keeper_holds_what_the_engine_plans() -> None:
     assert (first.held, first.reasons[0]) == (1, "start held by a reservation")
 
 
+@pytest.mark.parametrize("seed", [KEEPER, ADVISOR])
+def test_a_job_without_a_partition_is_the_default_ones(seed: int) -> None:
+    one = begun(seed, 2)
+    offer = one.controller.quote(JOB).offers[0]
+    assert offer.question["partition"] == "main"
+    _, number = one.controller.accept(offer.id, "ann", JobOrder("#!/bin/sh\n"))
+    (deed,) = [deed.action for deed in one.world.state.deeds if isinstance(deed.action, Submit)]
+    assert deed.partition == "main"
+    assert one.world.state.jobs[number].partition == "main"
+    reserved = [deed.action for deed in one.world.state.deeds if isinstance(deed.action, Reserve)]
+    assert all(action.partition == "main" for action in reserved)
+
+
+def test_only_nodes_of_the_default_partition_count() -> None:
+    one = begun(ADVISOR)
+    state = one.world.state
+    for name in list(state.nodes)[2:]:
+        state.nodes[name] = state.nodes[name]._replace(partitions=("big",))
+    one.world.advance(state.now + 60)
+    one.controller.cycle()
+    assert "in main: there are 2" in one.controller.quote(replace(JOB, nodes=3)).said
+    assert "there are 2" not in one.controller.quote(replace(JOB, nodes=3, partition="big")).said
+
+
 def test_a_deadline_that_is_named() -> None:
     one = begun(ADVISOR, 120)
     now = one.cluster.clock
@@ -92,7 +117,7 @@ def test_an_offer_holds_until_it_expires(seed: int) -> None:
 def test_too_large_a_job_is_told_why_it_has_no_offer() -> None:
     told = begun(KEEPER).controller.quote(replace(JOB, nodes=99))
     assert told.rows == ()
-    assert told.said == "no job can have 99 nodes here: there are 12"
+    assert told.said == "no job can have 99 nodes in main: there are 12"
 
 
 @pytest.mark.parametrize(

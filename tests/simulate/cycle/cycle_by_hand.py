@@ -54,7 +54,8 @@ def made(
         outcome[k] = start, finish, fate, tries, failures, round(lost * MILLION), checkpoints
     rows = np.zeros(len(stays), dtype=STAY)
     for k, (job, host, how, saves, start, until, *work) in enumerate(stays):
-        rows[k] = job, host, how, saves, start, until, *(round(x * MILLION) for x in work), -1, -1
+        parts = (round(x * MILLION) for x in work)
+        rows[k] = job, host, how, saves, start, until, *parts, -1, -1, 0
     return CycleOutcome(
         GuestWorkload(Jobs(ids, submit, ones, runtime, -ones), runtime * MILLION, Cleaning()),
         hosts,

@@ -47,7 +47,9 @@ def test_looks_come_back_and_old_ones_go(tmp_path: Path) -> None:
         assert np.isnan(looks.load[2])
         assert looks.since[2] == 30.0
         assert book.looks("a", 200).at.tolist() == [220]
-        book.beat("boot1", 300, 0)
+        book.beat("boot0", 100, 0)
+        book.beat("boot1", 240, 200)  # nobody knows when boot0 ended
+        book.beat("boot1", 300, 200)
         assert book.downs() == []
         book.beat("boot2", 4000, 3900)
         assert book.downs() == [(300, 3900)]

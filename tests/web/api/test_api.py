@@ -213,6 +213,8 @@ WRONG = [
     {"nodes": 1, "time": 600, "partition": "a b"},
     {"nodes": 1, "time": 600, "partition": "a\n"},
     {"nodes": 1, "time": 600, "name": "x" * 201},
+    {"nodes": 1, "time": 600, "features": "a,b"},
+    {"nodes": 1, "time": 600, "features": "[a*2&b*2]"},
     {"nodes": 1, "time": 600, "whatever": 1},
     [],
     None,

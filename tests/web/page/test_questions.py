@@ -26,6 +26,7 @@ JSON = st.recursive(
 
 def test_a_question() -> None:
     assert question_of(ASKED) == QuoteQuestion(4, 21_600, None, 0.95, "main")
+    assert question_of({**ASKED, "features": " a100|h100 "}).features == "a100|h100"
     assert question_of({**ASKED, "by": 1_800_000_000, "time": "2d"}).by == 1_800_000_000
 
 

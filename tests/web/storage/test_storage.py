@@ -17,11 +17,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from forestall.live.agent.lock import only_agent
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.vault.hosts.host import AbsentError, HostError, LoadedError, Stored
 from forestall.vault.hosts.served import ServedHost
 from forestall.web.server import Listening
 from forestall.web.storage.seats import EACH, Seats
+from forestall.web.storage.service import StorageOptions, serve_storage
 from forestall.web.storage.shelves import BLOCK, BusyError, FullError, Quota, Shelves
 from web.storage.daemons import MIB, Process, Running, running
 
@@ -285,12 +287,9 @@ def test_killed_at_any_moment_nothing_confirmed_is_lost(tmp_path: Path) -> None:
 
 
 def test_one_daemon_for_a_folder(tmp_path: Path) -> None:
-    daemon = Process(tmp_path)
-    try:
-        with pytest.raises(ValueError, match="Expecting value"):
-            Process(tmp_path)
-    finally:
-        daemon.end()
+    told = pytest.raises(TraceError, match=r"another storage daemon \(process \d+\) is at work")
+    with only_agent(tmp_path, "storage daemon"), told:
+        serve_storage(tmp_path, StorageOptions(port=0), lambda *_: None)
 
 
 def test_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,10 +125,11 @@ class MpiMembers(Members):
         )
 
     def agree(self, well: bool) -> bool:
-        """Return whether all that work say so."""
+        """Return whether all that work say so. MPI's own agreement would wait for ranks that have
+        left to regroup; a reduction is ended by their revoking."""
         assert self._own is not None
         with _told():
-            return bool(_agreed(self._own, well))
+            return bool(self._own.allreduce(int(well), MPI.MIN))
 
     def regroup(self) -> None:
         """Revoke what others may wait in, and shrink."""

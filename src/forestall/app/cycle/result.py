@@ -16,6 +16,7 @@ from forestall.app.kit.result import RunResult
 from forestall.simulate.cycle import tables
 from forestall.simulate.cycle.measures import measures
 from forestall.simulate.cycle.outcome import CycleOutcome
+from forestall.simulate.cycle.vault_tables import checkpoints_table, vault_measures
 
 if TYPE_CHECKING:
     from forestall.show.report import Report
@@ -63,6 +64,16 @@ class CycleResult(RunResult[CycleOutcome]):
         """What hosts were from the first submission to the end of the run, as runs of a state."""
         return tables.availability_table(self._span)
 
+    @cached_property
+    def checkpoints(self) -> pl.DataFrame:
+        """Every transfer of a checkpoint, in the order in which they began; without rows where
+        there is no vault."""
+        return checkpoints_table(self.outcome) if self._has_vault else pl.DataFrame()
+
+    @property
+    def _has_vault(self) -> bool:
+        return self.outcome.stored is not None
+
     @property
     def makespan(self) -> float | None:
         """Mean s from submission to finish of the jobs completed; None without any."""
@@ -99,7 +110,8 @@ class CycleResult(RunResult[CycleOutcome]):
     def _besides(self) -> dict[str, Any]:
         states = self.outcome.states
         told = {"begin": states.begin, "end": states.end, "period": states.period}
-        return {"host_traces": told}
+        vault = {"vault": vault_measures(self.outcome)} if self._has_vault else {}
+        return {"host_traces": told, **vault}
 
     def _length(self) -> int | None:
         return int(self.measures["span"])
@@ -107,6 +119,11 @@ class CycleResult(RunResult[CycleOutcome]):
     def _write_log(self, folder: Path) -> None:
         write_guest_log(self.outcome, folder)
 
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        held = super()._tables()
+        return held | {"checkpoints": self.checkpoints} if self._has_vault else held
+
     def _told(self, span: tuple[int, int] | None) -> Report:
-        told = ToldRun(self.summary, **self._tables(), map_span=span, cleaning=self.cleaning)
+        held = super()._tables()
+        told = ToldRun(self.summary, **held, map_span=span, cleaning=self.cleaning)
         return reports.report(told)

@@ -30,6 +30,7 @@ RUN_FILES = (
 OTHER_RUN_FILES = (
     *("hazard.csv", "predictions.npz", "tasks.csv", "migrations.csv"),
     *("stays.csv", "hosts.csv", "availability.csv", "candidates.csv", "users.csv"),
+    "checkpoints.csv",
 )
 """What a run with another predictor writes in the place of `foreseen.csv`, and what one of another
 model writes besides: where it is not written anew, it goes."""

@@ -34,7 +34,8 @@ def _cluster(slurm: SlurmTable, user: str, token: str) -> LiveCluster:
     limits = SlurmLimits(float(slurm.timeout), float(slurm.timeout))
     if slurm.via == "commands":
         return SlurmCommands(limits, as_owner=slurm.submit_as_owner)
-    return SlurmRest(Server(slurm.url, user, _token_in(token) if token else None), limits)
+    server = Server(slurm.url, user, _token_in(token) if token else None)
+    return SlurmRest(server, limits, default=slurm.default_partition)
 
 
 def _token_in(path: str) -> Callable[[], str]:

@@ -21,7 +21,7 @@ from forestall.live.desk.desk import ControllerDesk, DeskSettings
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.counts import LedgerCounter
 from forestall.live.ledger.queries import LedgerQueries
-from forestall.live.ledger.rows import PromiseRow
+from forestall.live.ledger.rows import OfferRow, PromiseRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.messages.messenger import Messenger
 from forestall.live.messages.settings import MessageSettings
@@ -31,6 +31,7 @@ from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, ControllerSettings
+from forestall.live.slurm.quoting import wanted_job
 from forestall.model.errors import ParameterError
 from forestall.model.live.intents import Role
 from forestall.simulate.slurm.settings import WorldSettings
@@ -121,7 +122,7 @@ def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tel
             tell(f"the simulated cluster begins anew with the jobs of {taken} open promises")
         guard = _lively(settings, 2 * ahead)
         clock = cluster.clock
-        actor = ClusterActor(cluster, _owner_in(ledger))
+        actor = ClusterActor(cluster, _owner_in(ledger), features_of=_features_in(ledger))
         controller = Controller(
             cluster, ledger, {Role.KEEPER: actor, Role.WARDEN: actor}, guard, cluster, clock.now,
             ControllerSettings(offer_life=settings.serve.offer_life),
@@ -145,7 +146,9 @@ def _lively(settings: LiveSettings, fresh: int) -> GuardSettings:
     settings do not say otherwise."""
     guard = settings.guard
     if "keeper" not in settings.given:
-        guard = replace(guard, keeper=replace(guard.keeper, switch="on", nodes=100_000))
+        guard = replace(
+            guard, keeper=replace(guard.keeper, switch="on", nodes=100_000, partition_nodes=100_000)
+        )
     if "warden" not in settings.given:
         asking = RoleSettings(
             "approve", nodes=100_000, percent=20.0, partition_nodes=100_000, partition_percent=20.0,
@@ -172,7 +175,9 @@ def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
         guard = settings.guard
         owner = _owner_in(ledger)
         actors: Mapping[Role, Actor] = {
-            Role.KEEPER: ClusterActor(keeper_of(settings.slurm), owner),
+            Role.KEEPER: ClusterActor(
+                keeper_of(settings.slurm), owner, features_of=_features_in(ledger)
+            ),
             **warden_of(settings),
         }
         clock = _wall
@@ -210,3 +215,14 @@ def _owner_in(ledger: LiveLedger) -> Callable[[str], str]:
         return "" if found is None else found.owner
 
     return owner_of
+
+
+def _features_in(ledger: LiveLedger) -> Callable[[str], str]:
+    """Return what tells which features the nodes of a promise must have."""
+
+    def features_of(promise: str) -> str:
+        found = ledger.one(PromiseRow, promise)
+        offer = None if found is None else ledger.one(OfferRow, found.offer)
+        return "" if offer is None else wanted_job(offer).features
+
+    return features_of

@@ -59,6 +59,9 @@ class SlurmTable(Declared):
     token: Annotated[str, Setting("File with the token for slurmrestd")] = ""
     keeper_user: Annotated[str, Setting("User name of the keeper (default: user)")] = ""
     keeper_token: Annotated[str, Setting("File with the keeper's token (default: token)")] = ""
+    default_partition: Annotated[
+        str, Setting("Partition of jobs that name none, where slurmrestd does not tell (to 24.11)")
+    ] = ""
     timeout: Annotated[AtLeastOne, Setting("That a question or action may take", unit="s")] = 60
     submit_as_owner: Annotated[
         bool, Setting("Submit jobs as their owners, which only root may")

@@ -41,16 +41,9 @@ DAYS: Final = 30
 
 
 @dataclass(frozen=True)
-class PlacingOptions(Declared, group=PLACING):
-    """How hosts are chosen, as commands ask for it."""
+class StakeOptions(Declared, group=PLACING):
+    """What a checkpoint is for, as commands ask for it."""
 
-    place: Annotated[
-        Literal["auto", "turn"],
-        Setting(
-            "Hosts of the pieces: auto, those that cost least for what they are worth, as far as "
-            "anything is known of them; turn, all of them in turn"
-        ),
-    ] = "auto"
     work: Annotated[
         str | None,
         Setting(
@@ -67,6 +60,19 @@ class PlacingOptions(Declared, group=PLACING):
             shown="P",
         ),
     ] = None
+
+
+@dataclass(frozen=True)
+class PlacingOptions(StakeOptions, group=PLACING):
+    """How hosts are chosen, as commands ask for it."""
+
+    place: Annotated[
+        Literal["auto", "turn"],
+        Setting(
+            "Hosts of the pieces: auto, those that cost least for what they are worth, as far as "
+            "anything is known of them; turn, all of them in turn"
+        ),
+    ] = "auto"
 
 
 @dataclass(frozen=True)
@@ -174,7 +180,7 @@ def _usual(known: Sequence[StoreKnown]) -> float:
 
 
 def stake_of(
-    book: StoreBook, options: PlacingOptions, code: Code, label: str | None, size: int, now: int
+    book: StoreBook, options: StakeOptions, code: Code, label: str | None, size: int, now: int
 ) -> Stake:
     """Return what a checkpoint is for: as asked, else by the last one with its label, the agent of
     this machine, and its own past."""
@@ -242,7 +248,7 @@ class ChoosingOptions(Declared):
 def looked_at(
     stores: Sequence[str],
     choosing: ChoosingOptions,
-    placing: PlacingOptions,
+    asked: StakeOptions,
     *,
     measure: bool = True,
 ) -> dict[str, Any]:
@@ -254,7 +260,7 @@ def looked_at(
         if measure:
             probe(pool, book, now)
         note_own_failures(book, int(now))
-        stake = stake_of(book, placing, code, None, size, int(now))
+        stake = stake_of(book, asked, code, None, size, int(now))
         known = learn(book, pool.names, int(now), horizon_of(stake))
         seen = outlook(book, known, int(now), unmeasured=_usual(known))
         told: dict[str, Any] = {"within": horizon_of(stake), "fails": stake.fails}

@@ -162,13 +162,19 @@ def unit(
     if listen is not None:
         exporter.parse_address(listen, "--listen")
     given = {
-        **{spelled(name): value for name, value in asdict(asked).items() if name != "folder"},
+        **{
+            spelled(name): value
+            for name, value in asdict(asked).items()
+            if name not in ("folder", "storage")
+        },
         "--listen": listen,
     }
     words = [word for name, value in given.items() if value is not None for word in (name, value)]
     flags = {"--no-listen": no_listen, "--beside": beside}
     words += [name for name, said in flags.items() if said]
-    where = [] if asked.folder is None else ["--folder", str(asked.folder.resolve())]
+    places = {"--folder": asked.folder, "--storage": asked.storage}
+    where = [word for name, path in places.items() if path is not None
+             for word in (name, str(path.resolve()))]  # fmt: skip
     print(app_agent.unit_text([*where, *words]), end="")
 
 

@@ -52,6 +52,14 @@ def quote(
         float, Setting("Least probability, for the deadlines near --by", shown="P")
     ] = 0.9,
     partition: Annotated[str, Setting("Where it runs", shown="NAME", short="p")] = "",
+    constraint: Annotated[
+        str,
+        Setting(
+            "Features that its nodes must have, such as a100 or 'a100|h100'",
+            shown="LIST",
+            short="C",
+        ),
+    ] = "",
     ask: Annotated[
         bool, Setting("Ask again and again: other deadlines, until one is good enough")
     ] = False,
@@ -71,6 +79,8 @@ def quote(
         "probability": checked_probability(probability),
         "partition": partition,
     }
+    if constraint:
+        question["features"] = constraint
     with asked(options) as server:
         if by is not None:
             question["by"] = moments.parse_when(by, now_of(server), "by")
@@ -123,6 +133,8 @@ def show_quote(question: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     offers = shown_offers(told)
     row = named_row(offers, named)
     job = f"{question['nodes']} nodes for {exact_duration(question['time'])}"
+    if question.get("features"):
+        job += f" with {clean(question['features'])}"
     if "by" in question:
         when = moments.told_when(question["by"], now)
         if named is None:

@@ -82,7 +82,7 @@ def serve(folder: Folder, options: service.StorageOptions, as_json: Json = False
 def list_(
     store: Stores,
     choosing: stores.ChoosingOptions,
-    placing: stores.PlacingOptions,
+    stake: stores.StakeOptions,
     no_measure: Annotated[
         bool, Setting("Send nothing; else each host whose speed is not known gets 1 MiB")
     ] = False,
@@ -92,7 +92,7 @@ def list_(
 
     S0: running; S1: loaded; S2: temporarily unavailable; S3: unavailable.
     """
-    told = stores.looked_at(store, choosing, placing, measure=not no_measure)
+    told = stores.looked_at(store, choosing, stake, measure=not no_measure)
     if as_json:
         say_json(told)
         return

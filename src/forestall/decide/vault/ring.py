@@ -40,10 +40,18 @@ class HeldStep:
 
 @dataclass(frozen=True)
 class Survivor:
-    """A process that is left: its rank among those that worked, None for a spare; what it holds."""
+    """A process that is left.
+
+    Attributes
+    ----------
+    rank : among those that worked, None for a spare
+    steps : what it holds
+    complete : whether it ever saw a step that all ranks had saved
+    """
 
     rank: int | None
     steps: Mapping[StepKey, HeldStep] = field(default_factory=dict)
+    complete: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,8 @@ class RecoveryPlan:
     parts : of that step
     ranks : of each survivor its rank from now on, None for those that are spares still
     owners, sources : of each part the survivor that goes on with it, and one that holds it
-    lost : parts of the newest step that nobody holds, where no step is whole
+    lost : parts of the newest step that nobody holds, where no step is whole though one was; a
+        first step that came to no end is as if it had not begun
     """
 
     key: StepKey | None
@@ -82,7 +91,8 @@ def plan_recovery(survivors: Sequence[Survivor], size: int) -> RecoveryPlan:
         ranks[k] = rank
     key, parts, lost = _newest(survivors)
     if key is None:
-        return RecoveryPlan(None, parts, tuple(ranks), lost=lost)
+        gone = lost if any(one.complete for one in survivors) else ()
+        return RecoveryPlan(None, parts, tuple(ranks), lost=gone)
     working = [k for _, k in order]
     fresh = [k for k in working if survivors[k].rank is None]
     owners = _owners(survivors, key, parts, working, fresh)

@@ -63,7 +63,7 @@ class Figures:
             state.add_metric([name], float(name == told["state"]))
         yield state
         for key, name, text in GAUGES:
-            if told.get(key) is not None:
+            if told[key] is not None:
                 yield gauge(f"forestall_host_{name}", text, float(told[key]))
         for key, name, text in COUNTERS:
             yield counter(f"forestall_host_{name}", text, float(told[key]))

@@ -30,7 +30,8 @@ def only_agent(folder: Path, what: str = AGENT) -> Iterator[None]:
     """
     with of_system(folder, "cannot be written to"):
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / f"{what}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = folder / f"{what.replace(' ', '-')}.lock"
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         if not _taken(handle):
             time.sleep(AGAIN)

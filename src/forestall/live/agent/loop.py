@@ -215,17 +215,10 @@ class Agent:
             "own_cpu_seconds": round(used, 3),
             "own_memory": _own_memory(),
             "forecast_memory": self._forecast.memory,
-            **self._stored(sample),
+            "storage_disk": _rounded(sample.storage.disk),
+            "storage_clients": _rounded(sample.storage.clients),
+            "storage_bytes": _rounded(sample.storage.stored),
         }
-
-    def _stored(self, sample: HostSample) -> dict[str, Any]:
-        """Return what is told of a storage host; nothing of any other."""
-        if self.settings.storage is None:
-            return {}
-        disk, clients, stored = sample.storage
-        told = {"storage_disk": _rounded(disk), "storage_clients": clients, "storage_bytes": stored}
-        return {name: None if value is None or math.isnan(value) else value
-                for name, value in told.items()}  # fmt: skip
 
 
 def boot_id() -> bytes:

@@ -24,6 +24,7 @@ from forestall.live.slurm.view import ControllerView
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.live.desk import (
     CONSENTS,
+    FEATURES,
     ClusterTold,
     CostTold,
     DecileTold,
@@ -40,6 +41,7 @@ from forestall.model.live.desk import (
 from forestall.model.live.intents import Role
 
 _ID: Final = re.compile(r"[0-9a-f]{1,64}")
+_FEATURES: Final = re.compile(FEATURES)
 _NO_ONE: Final = "forestall-nobody"
 FIRST: Final = 20.0
 """s for which a question waits for the first look."""
@@ -172,7 +174,7 @@ class ControllerDesk:
         self._settings.quoting()
         job = WantedJob(
             question.nodes, question.time, user=viewer.name, name=question.name,
-            partition=question.partition,
+            partition=question.partition, features=question.features,
         )  # fmt: skip
         told = self._controller.quote(job, by=question.by, least=question.probability)
         best = None if told.by is None else offer_told(told.by)
@@ -285,6 +287,8 @@ def _check(question: QuoteQuestion, now: int) -> None:
         raise ParameterError("time", question.time, "1 s or more")
     if not 0 < question.probability < 1:
         raise ParameterError("probability", question.probability, "between 0 and 1")
+    if len(question.features) > 200 or not _FEATURES.fullmatch(question.features):
+        raise ParameterError("features", question.features[:80], "names with & or | between them")
     if question.by is not None and question.by <= now:
         raise ParameterError("by", question.by, f"a time after now, {now}")
 

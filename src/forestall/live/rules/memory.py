@@ -102,6 +102,16 @@ class NodeMemory:
         """Return by what a predictor's probabilities are to be multiplied, from 0 to 1."""
         return self.records.get(by, Record()).trust
 
+    def learned(self) -> dict[str, list[float]]:
+        """Return the records as plain data: what was said, and what came."""
+        return {by: [one.said, float(one.came)] for by, one in sorted(self.records.items())}
+
+    def take_over(self, learned: Mapping[str, Iterable[float]]) -> None:
+        """Go on from the records that `learned` returned."""
+        for by, told in learned.items():
+            said, came = told
+            self.records[by] = Record(float(said), int(came))
+
     # ------------------------------------------------------------------- jobs that fail at once
 
     def _take_runs(self, seen: ClusterView, now: int) -> None:

@@ -10,7 +10,7 @@ Source: page "Live", Acting on nodes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from forestall.live.guard.sight import ClusterSight, NodeSight
@@ -111,6 +111,14 @@ class ActingRules:
         stakes = NodeStakes.of(seen, now)
         yield from self._returns(known, sight, stakes)
         yield from self._drains(sight, stakes, now)
+
+    def learned(self) -> dict[str, list[float]]:
+        """Return of each predictor the sum of what it said, and how many failures came."""
+        return self.memory.learned()
+
+    def take_over(self, learned: Mapping[str, Iterable[float]]) -> None:
+        """Go on from what `learned` returned before a restart."""
+        self.memory.take_over(learned)
 
     def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
         """Return forecasts that keep promises away from nodes that a rule found something about

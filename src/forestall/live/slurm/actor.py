@@ -50,12 +50,18 @@ class ClusterActor:
     ----------
     owner_of : tells whose a promise is, by its id: who may use its reservation
     signal : at which a job's script checkpoints
+    features_of : tells which features the nodes of a promise must have, "" for none
     """
 
     def __init__(
-        self, cluster: LiveCluster, owner_of: Callable[[str], str], signal: str = CHECKPOINT
+        self,
+        cluster: LiveCluster,
+        owner_of: Callable[[str], str],
+        signal: str = CHECKPOINT,
+        features_of: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._cluster, self._owner_of, self._signal = cluster, owner_of, signal
+        self._features_of = features_of
 
     def carry_out(self, intent: Intent) -> None:
         """Carry an intent out; as `forestall.live.act.actor.Actor.carry_out` says.
@@ -108,6 +114,7 @@ class ClusterActor:
             intent.size,
             users=(self._owner_of(intent.promise),),
             partition=intent.partition,
+            features=self._features_of(intent.promise),
         )
 
 

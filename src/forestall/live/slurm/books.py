@@ -33,7 +33,7 @@ class LedgerBooks:
 
     `numbers` are those of the jobs of open promises, as last seen, by promise; they stand in each
     look's row, so that a restart knows them. `record` tells how promises were kept, `offers`
-    how many offers were made.
+    how many offers were made, `learned` how predictors proved right (`NodeRules.learned`).
     """
 
     def __init__(self, ledger: LiveLedger) -> None:
@@ -47,6 +47,7 @@ class LedgerBooks:
         self.mark = int(mark.get("accounting", 0))
         self.numbers: dict[str, int] = {str(k): int(v) for k, v in mark.get("jobs", {}).items()}
         self.background = BackgroundRate(mark.get("background", ()))
+        self.learned: dict[str, list[float]] = mark.get("learned", {})
 
     @property
     def cycle(self) -> int:
@@ -106,7 +107,8 @@ class LedgerBooks:
 
     def _marked(self, accounting: int) -> dict[str, Any]:
         """Return what the next start of the controller goes on from."""
-        return {"accounting": accounting, "jobs": self.numbers, "background": self.background.told}
+        mark = {"accounting": accounting, "jobs": self.numbers, "background": self.background.told}
+        return {**mark, "learned": self.learned} if self.learned else mark
 
     def settled(self, outcomes: Iterable[OutcomeRow]) -> None:
         """Let outcomes that were written count."""

@@ -131,6 +131,8 @@ class Controller:
         self._clock, self._rules = clock, rules
         self._books: LedgerBooks | None = LedgerBooks(ledger)
         self._before = self._books.resumed()
+        if rules is not None:
+            rules.take_over(self._books.learned)
         self._mind: Mind | None = None
         self._known: _Known | None = None
         self.view: ControllerView | None = None
@@ -226,6 +228,8 @@ class Controller:
         for _, why in wanted:
             mattered.update(why)
         books.numbers = {name: number for name, number in books.numbers.items() if name in promises}
+        if self._rules is not None:
+            books.learned = self._rules.learned()
         books.cycle_done(seen, taken, mattered, outcomes, now)
         self.site.learn(seen)
         lasting = books.background.survival(1, DAY)
@@ -259,13 +263,14 @@ class Controller:
         """Return offers for a job, and book them (`forestall.live.quotes.offers`); with `by`, s
         since 1970, the best one that ends by then, and the nearest deadlines with `least` at least.
 
-        A job of an offer that is taken at the end of its life, and starts then, is done by its
-        deadline still. Raises InputError where what is known is too old, ParameterError for a
-        question that cannot be.
+        A job that names no partition is the default one's. One whose offer is taken at the end of
+        its life, and that starts then, is done by its deadline still. Raises InputError where what
+        is known is too old, ParameterError for a question that cannot be.
         """
         with self._lock:
             now, books = self._clock(), self._opened()
-            mind, _ = self._fresh(now)
+            mind, known = self._fresh(now)
+            job = replace(job, partition=job.partition or known.seen.default)
             told = self._quoting(mind, books).quoted(job, now, by, least, books.offers)
             books.offers += len(told.rows)
         self._ledger.add(*told.rows)

@@ -54,6 +54,12 @@ class NodeRules(NodeForecasts, Protocol):
     ) -> Iterable[Intent]:
         """Yield what should be done with nodes; `outlook` are failures that are foreseen."""
 
+    def learned(self) -> dict[str, list[float]]:
+        """Return how predictors proved right, by name, as plain data: the ledger keeps it."""
+
+    def take_over(self, learned: Mapping[str, Iterable[float]]) -> None:
+        """Go on from what was learned before a restart."""
+
 
 class ListedForecasts:
     """Failures that are known in advance, such as from a list; each until its moment has passed.

@@ -66,9 +66,8 @@ class Quoting:
     life: int
 
     def sources(self, job: WantedJob) -> OfferSources:
-        """Return who is asked. Our reservations have no features: they hold no start of a job that
-        asks for some."""
-        holds = self.holds and not job.features
+        """Return who is asked."""
+        holds = self.holds
         pool = self.mind.pool_of(job.partition, job.features)
         book = self.site.book if self.site.ended >= self.learned else None
         engine = self.mind.engine if holds or book is None else None

@@ -37,6 +37,7 @@ class LookAnswers(NamedTuple):
     accounting: LookError | None
     version: str
     replaced: int = 0
+    default: str = ""
 
 
 def snapshot(answers: LookAnswers, before: ClusterSnapshot | None) -> ClusterSnapshot:
@@ -63,6 +64,7 @@ def snapshot(answers: LookAnswers, before: ClusterSnapshot | None) -> ClusterSna
     return ClusterSnapshot(
         jobs, nodes, reservations, tuple(answers.runs or ()), answers.began, answers.at,
         answers.told_at, mark, answers.accounting, answers.version, answers.replaced,
+        answers.default,
     )  # fmt: skip
 
 

@@ -170,6 +170,7 @@ class ClusterSnapshot(ClusterView):
     accounting : None, or why the runs could not be had; then `runs` is empty and means nothing
     version : Slurm's, such as ``22.05.8``
     replaced : characters that were not UTF-8 and were replaced
+    default : partition of jobs that name none, "" where there is none or Slurm does not tell
     """
 
     began: int = 0
@@ -179,3 +180,4 @@ class ClusterSnapshot(ClusterView):
     accounting: LookError | None = None
     version: str = ""
     replaced: int = 0
+    default: str = ""

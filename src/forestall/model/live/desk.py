@@ -155,10 +155,16 @@ class QuoteTold:
     said: str = ""
 
 
+FEATURES: Final = r"([A-Za-z0-9_][A-Za-z0-9_.:=-]*([&|][A-Za-z0-9_][A-Za-z0-9_.:=-]*)*)?"
+"""What features of nodes can be asked for, as a regular expression; "" for none. Of what else Slurm
+allows, such as counts and brackets, nobody here could promise anything."""
+
+
 @dataclass(frozen=True)
 class QuoteQuestion:
     """A job somebody thinks of: nodes, and s that it runs at most. Where a deadline `by` is named,
-    its probability is asked for, and the nearest deadlines with `probability` at least."""
+    its probability is asked for, and the nearest deadlines with `probability` at least. `features`
+    that its nodes must have: names with ``&`` or ``|`` between them (sbatch's --constraint)."""
 
     nodes: int
     time: int
@@ -166,6 +172,7 @@ class QuoteQuestion:
     probability: float = 0.9
     partition: str = ""
     name: str = ""
+    features: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from forestall.engine.cycle import state as states
 from forestall.engine.cycle.state import CONDOR
 from forestall.model.cycle import GuestEventKind
 from forestall.simulate.clock.stop_kernels import ENDED, FULL, PAUSED
+from forestall.simulate.cycle import vault_kernels as vaults
 from forestall.simulate.cycle import world_kernels as worlds
 
 _ENDED = np.int64(GuestEventKind.GUEST_ENDED)
@@ -27,6 +28,8 @@ def fits(state, world, log):
     at = world.at
     # At the end of the traces the stays of all hosts are cut at once.
     if at[worlds.STAYS] + len(state.hosts) + 1 >= len(world.stays):
+        return False
+    if not worlds.has_room(world.vault):
         return False
     if state.rules.scheduler == CONDOR and state.at[states.STARTS] >= len(state.draws):
         return False
@@ -88,13 +91,17 @@ def run(state, world, forecast, log, limit):
         worlds.step(world, key, stream)
         kind, number = at[worlds.KIND], at[worlds.KEY]
         told = at[worlds.TOLD]
+        if kind == vaults.SAVING_EVENT:
+            worlds.go_on(world.vault, state, world, number)
+            continue
         if kind == _TRY:
             world.guests[number].tries += 1
+            worlds.recall(world.vault, world, number)
             worlds.estimate_all(state, world, forecast, number, count)
             told = count
         elif kind == _ENDED:
             # Before the engine hears of it, which forgets the job's host.
-            worlds.finish(state, world, number)
+            worlds.finish_stay(world.vault, state, world, number)
         engine.take(state, kind, number, told, at[worlds.NOW])
         if state.at[states.HELD] > 0:
             worlds.carry_out(state, world)

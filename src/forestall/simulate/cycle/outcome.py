@@ -83,6 +83,16 @@ class GuestLog:
 
 
 @dataclass(frozen=True)
+class StoredCheckpoints:
+    """What became of checkpoints in a vault; `transfers` and their `places` as in
+    `forestall.simulate.cycle.vault_state`; `skipped` saves for which too few hosts were reached."""
+
+    transfers: npt.NDArray[Any]
+    places: Int
+    skipped: int
+
+
+@dataclass(frozen=True)
 class CycleOutcome:
     """What happened.
 
@@ -96,6 +106,7 @@ class CycleOutcome:
     forecasts : how many times forecasts of all hosts were asked for; runs that share them make
         each once
     end : the last second in which something happened to a job
+    stored : of checkpoints in a vault; None where they cost what the parameters say
     """
 
     workload: GuestWorkload
@@ -108,3 +119,4 @@ class CycleOutcome:
     events: int
     forecasts: int
     end: int
+    stored: StoredCheckpoints | None = None

@@ -3,17 +3,26 @@ allows."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from forestall.decide.cycle.entries import SCHEDULERS
+from forestall.model.vault.stores import Stores
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
     Positive,
     Seconds,
     SeedNumber,
     Share,
+    VaultStores,
     setting,
 )
 
@@ -69,6 +78,7 @@ class CycleParameters(BaseModel):
     restart_overhead: Seconds = setting(
         0, "Pause at the start from a checkpoint", unit="s", only=_CHECKPOINTS
     )
+    vault: VaultStores = None
     retry: Annotated[int, Field(ge=1, le=3650 * DAY)] = setting(
         300, "Wait while no host is free, then try again", unit="s", label="Time until a new try"
     )
@@ -145,8 +155,26 @@ class CycleParameters(BaseModel):
         group="machine", only=_CONDOR,
     )  # fmt: skip
 
+    @property
+    def stores(self) -> Stores | None:
+        """Where checkpoints go; None where they always survive, and where there are none."""
+        if self.vault is None or self.restart != "checkpoint":
+            return None
+        return Stores.of(self.vault)
+
+    @model_serializer(mode="wrap")
+    def _without_unset(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the parameters; the vault only where there is one."""
+        told: dict[str, Any] = write(self)
+        return told if self.vault is not None else {n: v for n, v in told.items() if n != "vault"}
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if self.stores is not None and self.scheduler == "omniscient":
+            raise ValueError(
+                "scheduler should be falcon, condor or your own with a vault: the true end of a "
+                "job depends on all others that use its stores"
+            )
         if self.th1 > self.th2:
             raise ValueError(f"th1 should be at most th2 ({self.th2:g})")
         if self.horizon % self.predict_step:

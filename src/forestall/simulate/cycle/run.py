@@ -27,6 +27,7 @@ from forestall.simulate.cycle.forecasts import Forecasts
 from forestall.simulate.cycle.outcome import CycleOutcome, GuestLog, GuestWorkload, HostRuns
 from forestall.simulate.cycle.parameters import CycleParameters
 from forestall.simulate.cycle.tables import states_at
+from forestall.simulate.cycle.vaults import grown_vault, kept_of, new_vault
 from forestall.traces.streams import stream
 
 DRAWS: Final = ("cycle", "condor")
@@ -89,6 +90,7 @@ def new_world(
         at,
         worlds.TraceClock(runs.begin, runs.end, runs.period, origin, parameters.predict_every),
         saving,
+        new_vault(len(jobs), runs, parameters),
     )
 
 
@@ -165,7 +167,8 @@ def grown(
         more = generator.random(len(state.draws) + 1024)
         state = state._replace(draws=np.concatenate((state.draws, more)))
     room = int(world.at[worlds.STAYS]) + len(state.hosts) + 2
-    return state, world._replace(stays=longer(world.stays, room))
+    stays, vault = longer(world.stays, room), grown_vault(world.vault)
+    return state, world._replace(stays=stays, vault=vault)
 
 
 def new_logs(capacity: int, hosts: int) -> worlds.GuestLogs:
@@ -239,4 +242,5 @@ def collect(
         int(at[worlds.EVENTS]),
         forecasts,
         int(at[worlds.ENDED_AT]),
+        kept_of(world.vault),
     )

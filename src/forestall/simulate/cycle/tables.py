@@ -146,9 +146,12 @@ def stays_table(outcome: CycleOutcome) -> pl.DataFrame:
     `start` and `end` in s; `work` done in it, work of the job `saved` when it ended (of all its
     stays so far), and `lost` at its end, in s of a host of speed 1; `ended` tells how. `chance` is
     the probability to end there that was foreseen as it began, `promise` that corrected by how
-    earlier ones came true; null where the scheduler says none.
+    earlier ones came true; null where the scheduler says none. With a vault, `resumed` is the work
+    of the job that the stay began with, s of a host of speed 1, and `lost` also what had been saved
+    by then and could not be recovered.
     """
     stays = outcome.stays
+    resumed = {} if outcome.stored is None else {"resumed": millionths(stays["resumed"])}
     return pl.DataFrame(
         {
             "job": outcome.workload.jobs.job[stays["job"]],
@@ -156,6 +159,7 @@ def stays_table(outcome: CycleOutcome) -> pl.DataFrame:
             "ended": words(ENDED, stays["ended"]),
             **{name: millionths(stays[name]) for name in ("work", "saved", "lost")},
             **whole(stays, "checkpoints"),
+            **resumed,
             **{n: known(millionths(stays[n]), stays[n] >= 0) for n in ("chance", "promise")},
         }
     )

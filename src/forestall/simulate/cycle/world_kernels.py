@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import kernel, record_of
+from forestall._compile import by_type, kernel, merged_by_type, record_of
 from forestall.decide.cycle import falcon_kernels as falcon
 from forestall.engine.cycle.state import CONDOR, FALCON, OWN
 from forestall.model.cycle import (
@@ -24,6 +24,7 @@ from forestall.model.cycle import (
     StayEnd,
 )
 from forestall.predict.heap_kernels import Heap, cancel, put
+from forestall.simulate.cycle.vault_state import GuestVault, NoVault
 
 _FAR = np.int64(FAR)
 _MILLION = np.int64(MILLION)
@@ -91,7 +92,7 @@ class CycleWorld(NamedTuple):
     done up to each sample; int64[hosts + 1], int64[runs] and int64[runs]: the first run of each
     host, where runs start, and when the host is next to be left; int64[hosts] ranks by speed,
     empty where idleness counts; float64[hosts] speeds; STAY[capacity]; int64[13] counters; clock;
-    saving."""
+    saving; what a vault keeps."""
 
     guests: npt.NDArray[Any]
     changes: npt.NDArray[Any]
@@ -106,6 +107,7 @@ class CycleWorld(NamedTuple):
     at: npt.NDArray[np.int64]
     clock: TraceClock
     saving: Saving
+    vault: NoVault | GuestVault
 
 
 class GuestLogs(NamedTuple):
@@ -297,7 +299,7 @@ def write_stay(world, number, host, ended, end, work, saved, count):
     at[STAYS] += 1
     stay.job, stay.host, stay.ended, stay.checkpoints = number, host, ended, count
     stay.start, stay.end, stay.work, stay.saved = guest.begun, end, work, saved
-    stay.chance = guest.chance
+    stay.chance, stay.resumed = guest.chance, guest.saved
     # Work beyond what is kept; a stay that the traces cut off has lost nothing.
     stay.lost = guest.saved + work - saved if ended not in (_COMPLETED_STAY, _CUT) else 0
     guest.lost += stay.lost
@@ -306,8 +308,35 @@ def write_stay(world, number, host, ended, end, work, saved, count):
     at[ENDED_AT] = end
 
 
-@kernel
-def finish(state, world, number):
+@merged_by_type
+def has_room(vault):
+    """Return whether the next event surely finds room in what the vault keeps."""
+    return True
+
+
+@merged_by_type
+def recall(vault, world, number):
+    """Find out what of a job's work can be recovered now, before its host is chosen."""
+
+
+@by_type
+def go_on(vault, state, world, number):
+    """Do what is next for a guest whose restore or save is over, or due."""
+
+
+@by_type
+def plan_stay(vault, state, world, number, host):
+    """Plan the end of a guest that is started on a host."""
+    guest, now = world.guests[number], world.at[NOW]
+    # The world knows when the host is left: an end is planned only where it comes before that.
+    until = leaves_at(world, host, now)
+    ends, _done, _saved, _count = lived(world, host, guest, now, until)
+    if ends < _FAR:
+        put(world.heap, number, key_of(world, ends, _ENDED, number))
+
+
+@by_type
+def finish_stay(vault, state, world, number):
     """Write down that a job has done its work, before the engine hears of it."""
     guest, now = world.guests[number], world.at[NOW]
     host = state.jobs[number].host
@@ -316,8 +345,8 @@ def finish(state, world, number):
     guest.finish, guest.outcome = now, _COMPLETED
 
 
-@kernel
-def lose(world, number, host, reason):
+@by_type
+def lose_stay(vault, world, number, host, reason):
     """Write down that a job has lost its host, and plan that it is tried again."""
     guest, now, saving = world.guests[number], world.at[NOW], world.saving
     _finish, work, saved, count = lived(world, host, guest, guest.begun, now)
@@ -328,6 +357,14 @@ def lose(world, number, host, reason):
     guest.failures += 1
     write_stay(world, number, host, reason - _CONTENTION + _BY_CONTENTION, now, work, kept, count)
     put(world.heap, number, key_of(world, now, _TRY, number))
+
+
+@by_type
+def cut_stay(vault, world, number, host):
+    """End a stay that is under way where the traces end."""
+    guest, end = world.guests[number], np.int64(world.clock.end)
+    _finish, work, saved, count = lived(world, host, guest, guest.begun, end)
+    write_stay(world, number, host, _CUT, end, work, guest.saved + saved, count)
 
 
 @kernel
@@ -341,18 +378,14 @@ def carry_out(state, world):
         guest.chance = out.chance if foretells(state.rules.scheduler) else -1
         if guest.start < 0:
             guest.start = now
-        # The world knows when the host is left: an end is planned only where it comes before that.
-        until = leaves_at(world, out.host, now)
-        ends, _done, _saved, _count = lived(world, out.host, guest, now, until)
-        if ends < _FAR:
-            put(world.heap, number, key_of(world, ends, _ENDED, number))
+        plan_stay(world.vault, state, world, number, out.host)
     elif kind == _WAIT:
         put(world.heap, number, key_of(world, out.at, _TRY, number))
     elif kind == _GIVE_UP:
         guest.outcome = _UNSCHEDULED
         world.at[ENDED_AT] = now
     elif kind == _END:
-        lose(world, number, out.host, out.reason)
+        lose_stay(world.vault, world, number, out.host, out.reason)
 
 
 @kernel
@@ -360,9 +393,5 @@ def cut(state, world):
     """End the stays under way where the traces end."""
     for host in range(len(state.hosts)):
         number = state.hosts[host].guest
-        if number < 0:
-            continue
-        guest = world.guests[number]
-        end = np.int64(world.clock.end)
-        _finish, work, saved, count = lived(world, host, guest, guest.begun, end)
-        write_stay(world, number, host, _CUT, end, work, guest.saved + saved, count)
+        if number >= 0:
+            cut_stay(world.vault, world, number, host)

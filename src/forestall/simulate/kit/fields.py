@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, FiniteFloat
+from pydantic import AfterValidator, Field, FiniteFloat
 
 from forestall.model.settings import Setting
 from forestall.model.units import MAX_SECONDS
+from forestall.model.vault.stores import Stores
 
 MAX_NODES = 2**20
 
@@ -68,5 +69,26 @@ RepeatFailures = Annotated[
         about="start the failure log again where it ends, shifted by its span, for as long as "
         "tasks or jobs can be there",
         group="checkpoints",
+    ),
+]  # fmt: skip
+
+
+def _spelled_stores(given: str) -> str:
+    """Return stores in the one way of writing them."""
+    return Stores.of(given).text
+
+
+VaultStores = Annotated[
+    Annotated[str, AfterValidator(_spelled_stores)] | None,
+    Setting(
+        "Where checkpoints go, so that they cost what size, paths and placement say and are there "
+        "only if enough pieces are: settings such as 'layout=code data=3 parity=2 size=1GiB'",
+        about="where checkpoints go ([checkpoints in runs](../models/vault-in-runs.md)): settings "
+        "such as `layout=code data=3 parity=2 size=1GiB near=100MB far=10MB sites=2`; `layout` is "
+        "`code`, `server`, `remote`, `submitter` or `local`",
+        group="checkpoints", shown="SETTINGS",
+        unset="a checkpoint costs {checkpoint_overhead} and is always there",
+        allowed="settings of stores",
+        read=lambda text: Stores.of(text).text,
     ),
 ]  # fmt: skip

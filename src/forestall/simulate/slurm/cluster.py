@@ -13,6 +13,7 @@ from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
 from forestall.model.cluster.rights import Right, right
 from forestall.model.cluster.standing import Standing, perform, standing
 from forestall.simulate.slurm.chance import Chance
+from forestall.simulate.slurm.moves import PARTITION
 from forestall.simulate.slurm.picture import Picture, picture, seen
 from forestall.simulate.slurm.settings import CALM, Mishaps
 from forestall.simulate.slurm.world import SlurmWorld
@@ -79,8 +80,9 @@ class ModelCluster:
         reservations = list(shown.reservations.values())
         runs, fault = (shown.runs, None) if books else (None, away)
         answers = LookAnswers(
-            began, self.clock, shown.at, jobs, nodes, reservations, runs, fault, _VERSION
-        )
+            began, self.clock, shown.at, jobs, nodes, reservations, runs, fault, _VERSION,
+            default=PARTITION,
+        )  # fmt: skip
         return snapshot(answers, before)
 
     def _shown(self, shot: Picture, draw: float) -> Picture:

@@ -98,6 +98,9 @@ class StorageHost(ABC):
         next(iter(self.keys("leases/")), None)
         return HostLook()
 
+    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
+        """Let go of connections; the next request makes them anew."""
+
 
 def checked_key(key: str) -> str:
     """Return a key; ParameterError where it is none."""

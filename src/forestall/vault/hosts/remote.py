@@ -112,6 +112,15 @@ class RemoteHost(StorageHost):
         except FileNotFoundError:
             return
 
+    def close(self) -> None:
+        """Let go of the connection, where the file system has one; the next request makes it
+        anew."""
+        with self._lock:
+            opened, self._open = self._open, None
+        client = getattr(opened, "client", None)
+        if client is not None and hasattr(client, "close"):
+            client.close()
+
     def _path(self, key: str) -> str:
         return f"{self._base}/{checked_key(key)}"
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
@@ -40,7 +41,7 @@ LARGEST: Final = 2**31
 _PART: Final = 2**20
 
 
-class Answer(NamedTuple):
+class DaemonAnswer(NamedTuple):
     """What a daemon answered."""
 
     code: int
@@ -74,16 +75,24 @@ class ServedHost(StorageHost):
         scheme, address, self._folder = _parts(url)
         self.name = f"{scheme}://{address}" + (f"/{self._folder}" if self._folder else "")
         self._patience, self._sleep = patience, sleep
-        token = token_for(address) if token is None else token
-        self._client = httpx.Client(
-            base_url=f"{SCHEMES[scheme]}://{address}",
-            headers={"Authorization": f"Bearer {token}"},
-            transport=httpx.HTTPTransport(
-                verify=_context() if SCHEMES[scheme] == "https" else False, trust_env=False
-            ),
-            timeout=TIMEOUT,
-            trust_env=False,
-        )
+        self._token = token_for(address) if token is None else token
+        self._base = f"{SCHEMES[scheme]}://{address}"
+        self._lock = threading.Lock()
+        self._open: httpx.Client | None = None
+
+    @property
+    def _client(self) -> httpx.Client:
+        with self._lock:
+            if self._open is None:
+                verify = _context() if self._base.startswith("https:") else False
+                self._open = httpx.Client(
+                    base_url=self._base,
+                    headers={"Authorization": f"Bearer {self._token}"},
+                    transport=httpx.HTTPTransport(verify=verify, trust_env=False),
+                    timeout=TIMEOUT,
+                    trust_env=False,
+                )
+            return self._open
 
     def put(self, key: str, data: bytes) -> None:
         """Store an object; the daemon has it on its disk once this returns."""
@@ -126,8 +135,11 @@ class ServedHost(StorageHost):
             raise self._stranger() from None
 
     def close(self) -> None:
-        """Let go of its connections."""
-        self._client.close()
+        """Let go of its connections; the next request makes them anew."""
+        with self._lock:
+            if self._open is not None:
+                self._open.close()
+                self._open = None
 
     def _key(self, key: str) -> str:
         return checked_key(f"{self._folder}/{key}" if self._folder else key)
@@ -144,7 +156,7 @@ class ServedHost(StorageHost):
             raise self._stranger()
         return told
 
-    def _ask(self, method: str, path: str, **more: Any) -> Answer:
+    def _ask(self, method: str, path: str, **more: Any) -> DaemonAnswer:
         """Return an answer that is a good one; while the daemon is loaded, and once where the
         connection breaks, it is asked again. All that is asked may be asked twice."""
         waited, broken = 0.0, False
@@ -166,16 +178,16 @@ class ServedHost(StorageHost):
             self._sleep(wait)
             waited += wait
 
-    def _once(self, method: str, path: str, **more: Any) -> Answer:
+    def _once(self, method: str, path: str, **more: Any) -> DaemonAnswer:
         with self._client.stream(method, path, **more) as reply:
             body = bytearray()
             for part in reply.iter_raw(_PART):
                 body += part
                 if len(body) > LARGEST:
                     raise HostError(self.name, f"answers with more than {LARGEST} bytes")
-            return Answer(reply.status_code, reply.headers, bytes(body))
+            return DaemonAnswer(reply.status_code, reply.headers, bytes(body))
 
-    def _good(self, answer: Answer) -> Answer:
+    def _good(self, answer: DaemonAnswer) -> DaemonAnswer:
         if 200 <= answer.code < 300:
             return answer
         told = _detail(answer)
@@ -222,13 +234,13 @@ def _context() -> ssl.SSLContext:
     return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or None)
 
 
-def _after(answer: Answer) -> float:
+def _after(answer: DaemonAnswer) -> float:
     """Return how many s a loaded daemon asks to wait."""
     text = answer.headers.get("retry-after", "")
     return min(max(float(text), 0.1), LONGEST) if text.isdecimal() and len(text) < 9 else 1.0
 
 
-def _detail(answer: Answer) -> str | None:
+def _detail(answer: DaemonAnswer) -> str | None:
     """Return what an answer says is wrong; None where it is no daemon's."""
     try:
         told = json.loads(answer.body)["detail"]

@@ -69,7 +69,8 @@ class Members(ABC):
 
     @abstractmethod
     def agree(self, well: bool) -> bool:
-        """Return whether all that work say so; the same to all of them."""
+        """Return whether all that work say so. Where one is lost meanwhile some may learn it, and
+        others that all have said so."""
 
     @abstractmethod
     def regroup(self) -> None:

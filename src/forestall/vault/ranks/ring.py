@@ -302,7 +302,12 @@ class Ring:
         held = {key: one.held() for key, one in sets.items()}
         sizes = {(key, part): (len(one.data[part]), one.sums[part])
                  for key, one in sets.items() for part in held[key].held}  # fmt: skip
-        mine = (Survivor(members.rank, held), sizes, self._epoch, members.size)
+        mine = (
+            Survivor(members.rank, held, self._last is not None),
+            sizes,
+            self._epoch,
+            members.size,
+        )
         told = members.gather(mine)
         plan = plan_recovery([one for one, *_ in told], max(one[3] for one in told))
         copies = None if plan.key is None else sets.get(plan.key)

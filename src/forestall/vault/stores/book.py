@@ -4,7 +4,7 @@ read and write, SQLite's.
     looks      (host, at): whether it answered, how loaded it was, since when it has been running
     paths      host: bytes and seconds of what was sent to it, each halved as time goes by
     downs      when this machine went down, until when
-    beats      when this machine was last seen running, by which start of it
+    beats      when this machine was last seen running and when before that, by which start of it
     saves      by label: when it was last saved, and bytes that were new
 """
 
@@ -26,6 +26,8 @@ from forestall.vault.hosts.host import HostLook
 
 HALF: Final = 1800.0
 """s after which what was measured of a path counts half."""
+OFTEN: Final = 3600
+"""s between two times that this machine was said to run, at most, for it to count as watched."""
 KEPT: Final = 35 * 86_400
 """s for which looks are kept."""
 _TABLES: Final = """
@@ -34,7 +36,7 @@ CREATE TABLE IF NOT EXISTS looks (host TEXT, at INTEGER, answered INTEGER, load 
 CREATE TABLE IF NOT EXISTS paths (host TEXT PRIMARY KEY, bytes REAL, seconds REAL, at REAL);
 CREATE TABLE IF NOT EXISTS downs (at INTEGER PRIMARY KEY, until INTEGER);
 CREATE TABLE IF NOT EXISTS saves (label TEXT PRIMARY KEY, at INTEGER, bytes REAL);
-CREATE TABLE IF NOT EXISTS beats (one INTEGER PRIMARY KEY, boot TEXT, at INTEGER);
+CREATE TABLE IF NOT EXISTS beats (one INTEGER PRIMARY KEY, boot TEXT, at INTEGER, before INTEGER);
 """
 
 
@@ -106,8 +108,8 @@ class StoreBook:
             )
 
     def beat(self, boot: str, at: int, started: int) -> None:
-        """Say that this machine runs; where it is another start of it, it was down since it was
-        last said.
+        """Say that this machine runs; where it is another start of it, it was down since that was
+        last said. Only where it had been said often is known when that began.
 
         Parameters
         ----------
@@ -115,12 +117,14 @@ class StoreBook:
         started : when that was, s since 1970
         """
         with self._writing() as base:
-            last = base.execute("SELECT boot, at FROM beats").fetchone()
-            if last is not None and last[0] != boot:
+            last = base.execute("SELECT boot, at, before FROM beats").fetchone()
+            if last is not None and last[0] != boot and last[1] - last[2] <= OFTEN:
                 base.execute(
                     "INSERT OR REPLACE INTO downs VALUES (?, ?)", (last[1], max(started, last[1]))
                 )
-            base.execute("INSERT OR REPLACE INTO beats VALUES (1, ?, ?)", (boot, at))
+            same = last is not None and last[0] == boot
+            before = last[1] if same else at - OFTEN - 1  # longer ago than counts
+            base.execute("INSERT OR REPLACE INTO beats VALUES (1, ?, ?, ?)", (boot, at, before))
             base.execute("DELETE FROM looks WHERE at < ?", (at - KEPT,))
             base.execute("DELETE FROM downs WHERE at < ?", (at - KEPT,))
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from forestall.model.live.desk import (
     CONSENTS,
+    FEATURES,
     CostTold,
     DecileTold,
     JobOrder,
@@ -50,11 +51,24 @@ class QuoteAsked(StrictQuestion):
     ] = 0.9
     partition: Partition = ""
     name: Annotated[Name, Field(description="Name of the job, by which like ones are found")] = ""
+    features: Annotated[
+        str,
+        Field(
+            pattern=f"^{FEATURES}$", max_length=200,
+            description="Features that its nodes must have: names with `&` or `|` between them",
+        ),
+    ] = ""  # fmt: skip
 
     def question(self) -> QuoteQuestion:
         """Return it as a desk takes it."""
         return QuoteQuestion(
-            self.nodes, self.time, self.by, self.probability, self.partition, self.name
+            self.nodes,
+            self.time,
+            self.by,
+            self.probability,
+            self.partition,
+            self.name,
+            self.features,
         )
 
 

@@ -31,7 +31,8 @@ def question_of(typed: Mapping[str, Any]) -> QuoteQuestion:
         raise ParameterError("least probability", percent, "between 0 % and 100 %")
     partition = _text(typed, "partition", 200)
     until = None if by is None else _whole(typed, "by")
-    return QuoteQuestion(nodes, time, until, percent / 100, partition)
+    features = _text(typed, "features", 200).strip()
+    return QuoteQuestion(nodes, time, until, percent / 100, partition, features=features)
 
 
 def order_of(typed: Mapping[str, Any]) -> JobOrder:

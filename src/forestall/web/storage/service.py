@@ -85,7 +85,7 @@ def serve_storage(
     quota, seats = options.limits(), Seats(options.clients)
     with of_system(folder, "cannot be written to"):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with only_agent(folder, "storage"):
+    with only_agent(folder, "storage daemon"):
         shelves, known = Shelves(folder, quota), options.tokens_of(folder)
         where = Listening(
             options.host, options.port, certificate=options.tls_cert, private_key=options.tls_key,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from forestall.model.errors import ParameterError
+from forestall.model.errors import ParameterError, of_system
 from forestall.vault.hosts.folder import FolderHost
 from forestall.vault.hosts.host import HostError, checked_key
 
@@ -63,8 +63,8 @@ class Room:
 class Shelves:
     """The objects of all clients. Any thread may ask.
 
-    What writers that died left half-written is removed first. Raises HostError where the folder
-    cannot be read.
+    What writers that died left half-written is removed first. Raises TraceError where the folder
+    cannot be written to, HostError where what is in it cannot be read.
     """
 
     def __init__(self, folder: Path, quota: Quota) -> None:
@@ -74,7 +74,10 @@ class Shelves:
         self._hosts: dict[str, FolderHost] = {}
         self._written: set[tuple[str, str]] = set()
         self.swept = 0
-        for one in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
+        with of_system(self._folder, "cannot be written to"):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.chmod(0o700)  # users of this machine are clients like any other
+        for one in sorted(self._folder.iterdir()):
             host = self.of(one.name)
             self.swept += host.sweep()
             self._used[one.name] = sum(blocks(found.size) for found in host.keys(""))

@@ -37,8 +37,10 @@ class Played:
         self.program("sinfo", f"echo 'slurm {version}.1'")
         self.program("sacct", 'cat "$0.told"')
         self.program("squeue", 'cat "$0.told"')
+        self.put("partition", (recorded / "scontrol.partition.txt").read_bytes())
         held = f'case " $* " in *" reservation"*) exec cat {folder}/reservation.told;; esac'
-        self.program("scontrol", f"{held}\ncat {folder}/node.told")
+        parts = f'case " $* " in *" partition "*) exec cat {folder}/partition.told;; esac'
+        self.program("scontrol", f"{held}\n{parts}\ncat {folder}/node.told")
 
     def put(self, name: str, raw: bytes) -> None:
         (self.folder / f"{name}.told").write_bytes(raw)
@@ -82,15 +84,23 @@ def test_a_look_asks_each_question_once(played: Played) -> None:
     assert first.version == f"{played.version}.1"
     assert len(first.nodes) == 6
     assert list(first.reservations) == ["maint"]
+    assert first.default == "main"
     assert "fill1" in {job.name for job in first.jobs.values()}
     programs = [line.split()[0] for line in played.asked()]
-    assert programs == ["sinfo", "scontrol", "scontrol", "squeue", "sacct"]
+    assert programs == ["sinfo", "scontrol", "scontrol", "scontrol", "squeue", "sacct"]
     assert "squeue --all --states=all --json" in played.asked()
     again = cluster(lambda: NOW + 30).look(first)
     assert again.mark == NOW + 30
 
 
-@pytest.mark.parametrize("name", ["squeue", "node", "reservation"])
+def test_a_site_may_have_no_default_partition(played: Played) -> None:
+    played.put("partition", played.told("partition").replace(b"Default=YES", b"Default=NO"))
+    assert cluster().look().default == ""
+    played.put("partition", b"slurm_load_partitions error\n")
+    assert fault() is LookFault.UNREADABLE
+
+
+@pytest.mark.parametrize("name", ["squeue", "node", "reservation", "partition"])
 def test_cut_short(played: Played, name: str) -> None:
     raw = played.told(name)
     for share in (0.0, 0.3, 0.9):

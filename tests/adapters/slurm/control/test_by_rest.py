@@ -72,6 +72,10 @@ class Played:
             found = [one for one in self.whole["reservations"] if one["name"] == rest[0]]
             errors = [] if found else [{"error": "Requested reservation is invalid"}]
             return (200 if found else 500), {"reservations": found, "errors": errors}
+        if name == "partitions":
+            flags: dict[str, Any] = {"flags": ["DEFAULT"]} if self.version > 43 else {}
+            partitions = [{"name": "spare", "flags": []}, {"name": "main", **flags}]
+            return 200, {"partitions": partitions, "errors": []}
         return 200, self.whole
 
     def writes(self) -> list[tuple[str, str, Any]]:
@@ -139,7 +143,7 @@ def test_the_newest_version_that_both_speak(played: Played) -> None:
     assert played.headers[0]["X-SLURM-USER-NAME"] == "ada"
 
 
-def test_a_look_asks_four_questions(played: Played) -> None:
+def test_a_look_asks_five_questions(played: Played) -> None:
     snapshot = cluster(played).look()
     assert list(snapshot.jobs) == [17]
     assert list(snapshot.nodes) == ["n1"]
@@ -147,7 +151,19 @@ def test_a_look_asks_four_questions(played: Played) -> None:
     assert snapshot.accounting is None
     paths = [path.split("/")[-1] for _, path, _ in played.asked]
     since = NOW - 3600 - 300
-    assert paths == ["ping", "reservations", "nodes", "jobs", f"jobs?start_time=uts{since}"]
+    assert paths == [
+        "ping", "reservations", "partitions", "nodes", "jobs", f"jobs?start_time=uts{since}",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("version", "named", "found"), [
+    (45, "", "main"), (45, "spare", "main"), (42, "", ""), (42, "spare", "spare"),
+])  # fmt: skip
+def test_the_default_partition(played: Played, version: int, named: str, found: str) -> None:
+    played.version = version
+    server = Server(played.address, "ada", lambda: "token")  # type: ignore[attr-defined]
+    one = SlurmRest(server, SlurmLimits(), lambda: NOW, default=named)
+    assert one.look().default == found
 
 
 def test_actions_as_requests(played: Played) -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from forestall.adapters.slurm.control.http import Server
 from forestall.model.cluster.actions import Action, DrainNode, Hold, Reserve, Submit
 from forestall.model.cluster.cluster import LiveCluster
 from forestall.model.cluster.faults import WriteError, WriteFault
+from forestall.model.cluster.marks import reservation_name
 from slurm_cluster.cluster import Cluster as RealSlurm
 from slurm_cluster.cluster import why_not
 
@@ -157,6 +159,21 @@ class TestCommands(ClusterContract):
         site.until("it runs", lambda: site.cluster.look().jobs[number].state == "RUNNING")
         assert site.cluster.look().jobs[number].reservation == f"forestall_{held.id}"
         site.slurm.command("scancel", str(number))  # type: ignore[attr-defined]
+
+    def test_a_reservation_has_nodes_with_its_features(self, site: Site, slurm: RealSlurm) -> None:
+        features = ("AvailableFeatures=fast", "ActiveFeatures=fast")
+        slurm.command("scontrol", "update", "NodeName=n2", *features)
+        held = Reserve(
+            fresh(), int(time.time()) + 600, 1200, 1, users=("root",), partition="main",
+            features="fast",
+        )  # fmt: skip
+        site.cluster.act(held)
+        seen = site.cluster.look()
+        assert seen.default == "main"
+        assert seen.reservations[reservation_name(held.id)].nodes == ("n2",)
+        with pytest.raises(WriteError) as raised:
+            site.cluster.act(replace(held, id=fresh(), nodes=2))
+        assert raised.value.fault is WriteFault.REFUSED
 
     def test_accounting_away_does_not_blind(self, site: Site, slurm: RealSlurm) -> None:
         before = site.cluster.look()

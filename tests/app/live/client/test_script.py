@@ -96,8 +96,8 @@ def test_no_requeue_is_no_consent(tmp_path: Path) -> None:
         (("--wrap=x",), "a script is needed"),
         (("--gres",), "has no value"),
         (("extra",), "no option of sbatch"),
-        (("--constraint=a'b",), "cannot stand in a script"),
-        (("--constraint=a\nb",), "cannot stand in a script"),
+        (("--gres=a'b",), "cannot stand in a script"),
+        (("--gres=a\nb",), "cannot stand in a script"),
     ],
 )
 def test_what_contradicts_the_quote_is_refused(
@@ -125,6 +125,16 @@ def test_another_partition_than_quoted(tmp_path: Path) -> None:
     assert order(tmp_path, HEAD, quoted=quoted)["partition"] == "fast"
     with pytest.raises(InputError, match="but fast was quoted"):
         order(tmp_path, HEAD, "-p", "slow", quoted=quoted)
+
+
+def test_other_features_than_quoted(tmp_path: Path) -> None:
+    quoted = {**QUOTED, "features": "a100"}
+    assert order(tmp_path, HEAD, quoted=quoted)
+    assert order(tmp_path, HEAD, "-C", "a100", quoted=quoted)
+    with pytest.raises(InputError, match="but a100 was quoted"):
+        order(tmp_path, HEAD, "-C", "h100", quoted=quoted)
+    with pytest.raises(InputError, match="but no features were quoted"):
+        order(tmp_path, HEAD, "--constraint=h100")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from forestall.adapters.slurm.control import documents, lines, orders, questions, refusals
+from forestall.adapters.slurm.control.entries import remembered_jobs, remembered_nodes
 from forestall.adapters.slurm.control.steps import between_notes, reserve_whole
 from forestall.adapters.slurm.run import SlurmError, environment, read
 from forestall.model.cluster.actions import (
@@ -81,6 +83,7 @@ class SlurmCommands:
         self._as_owner = as_owner
         self._clock = clock
         self._version = ""
+        self._queue, self._nodes = remembered_jobs(), remembered_nodes()
 
     def version(self) -> str:
         """Return Slurm's version, asked for once, such as ``22.05.8``; LookError."""
@@ -94,25 +97,27 @@ class SlurmCommands:
         return self._version
 
     def look(self, before: ClusterSnapshot | None = None) -> ClusterSnapshot:
-        """Return one snapshot, as `LiveCluster.look`: four commands, each once."""
+        """Return one snapshot, as `LiveCluster.look`: five commands, each once."""
         began = int(self._clock())
         version = self.version()
         text, odd_text = documents.decoded(self._ask(questions.reservations(), "reservations"))
         reservations = lines.reservations_of_lines(text)
+        text, odd_parts = documents.decoded(self._ask(questions.partitions(), "partitions"))
+        default = lines.default_of_lines(text)
         raw = self._ask(questions.nodes(self._release()), "nodes")
         if self._release() >= questions.JSON_NODES:
-            told = self._document(raw, "nodes")
-            nodes, odd_nodes = documents.nodes_of(told.value), told.replaced
+            nodes, told = self._nodes.read(raw, partial(_believable, what="nodes"))
+            odd_nodes = told.replaced
         else:
             text, odd_nodes = documents.decoded(raw)
             nodes = lines.nodes_of_lines(text)
-        queue = self._document(self._ask(questions.queue(), "queue"), "queue")
-        jobs = documents.jobs_of(queue.value)
+        raw = self._ask(questions.queue(), "queue")
+        jobs, queue = self._queue.read(raw, partial(_believable, what="queue"))
         since = began - self._limits.history if before is None else before.mark
         runs, fault = self._runs(since - self._limits.overlap)
-        replaced = odd_text + odd_nodes + queue.replaced
+        replaced = odd_text + odd_parts + odd_nodes + queue.replaced
         answers = LookAnswers(began, int(self._clock()), queue.told_at, jobs, nodes, reservations,
-                          runs, fault, version, replaced)  # fmt: skip
+                          runs, fault, version, replaced, default)  # fmt: skip
         return snapshot(answers, before)
 
     def act(self, action: Action) -> ActionResult:
@@ -144,12 +149,6 @@ class SlurmCommands:
                 return None
             raise refusals.look_error(error, what) from None
         return documents.decoded(raw)[0]
-
-    def _document(self, raw: bytes, what: str) -> documents.Document:
-        told = documents.document(raw, what)
-        if said := documents.complaints(told.value):
-            raise LookError(refusals.look_fault(said), what, said)
-        return told
 
     def _runs(self, since: int) -> tuple[list[ClusterRun] | None, LookError | None]:
         """Return the runs since a time, or why they could not be had: the database may be away
@@ -273,6 +272,12 @@ class SlurmCommands:
 
     def _noted(self, action: Release | SignalJob, seen: ClusterView, order: orders.Order) -> None:
         between_notes(action, seen.jobs[action.job], order, orders.note, self._tell)
+
+
+def _believable(told: documents.Document, what: str) -> None:
+    """Raise LookError for an answer that complains."""
+    if said := documents.complaints(told.value):
+        raise LookError(refusals.look_fault(said), what, said)
 
 
 def _number(action: Submit) -> int:

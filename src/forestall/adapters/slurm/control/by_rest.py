@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from forestall.adapters.slurm.control import documents, refusals, requests
 from forestall.adapters.slurm.control.by_commands import SlurmLimits
+from forestall.adapters.slurm.control.entries import (
+    RememberedList,
+    remembered_jobs,
+    remembered_nodes,
+)
 from forestall.adapters.slurm.control.http import NoReply, Reply, Server
 from forestall.adapters.slurm.control.requests import Request
 from forestall.adapters.slurm.control.steps import between_notes, reserve_whole
@@ -36,6 +42,7 @@ from forestall.model.cluster.nouns import ClusterRun, ClusterSnapshot, ClusterVi
 from forestall.model.cluster.standing import Standing, perform, standing
 
 _DENIED = (401, 403)
+Noun = TypeVar("Noun")
 
 
 class SlurmRest:
@@ -49,6 +56,7 @@ class SlurmRest:
     server : where it is
     limits : how much is waited for and taken in
     clock : tells Unix seconds
+    default : partition of jobs that name none, where this version does not tell
     """
 
     def __init__(
@@ -56,11 +64,14 @@ class SlurmRest:
         server: Server,
         limits: SlurmLimits | None = None,
         clock: Callable[[], float] = time.time,
+        *,
+        default: str = "",
     ) -> None:
         self._server = server
         self._limits = limits or SlurmLimits()
         self._clock = clock
-        self._version = 0
+        self._version, self._default = 0, default
+        self._queue, self._nodes = remembered_jobs(), remembered_nodes()
 
     def version(self) -> int:
         """Return which v0.0.N of the interface is spoken, found once; LookError."""
@@ -78,18 +89,20 @@ class SlurmRest:
         raise LookError(LookFault.UNAVAILABLE, "version", f"slurmrestd speaks none of {known}")
 
     def look(self, before: ClusterSnapshot | None = None) -> ClusterSnapshot:
-        """Return one snapshot, as `LiveCluster.look`: four requests, each once."""
+        """Return one snapshot, as `LiveCluster.look`: five requests, each once."""
         began = int(self._clock())
         self.version()
         held = self._document("reservations", "reservations")
-        nodes = self._document("nodes", "nodes")
-        queue = self._document("jobs", "queue")
+        parts = self._document("partitions", "partitions")
+        found, nodes = self._list(self._nodes, "nodes", "nodes")
+        jobs, queue = self._list(self._queue, "jobs", "queue")
         since = began - self._limits.history if before is None else before.mark
         runs, fault = self._runs(since - self._limits.overlap)
         answers = LookAnswers(
-            began, int(self._clock()), queue.told_at, documents.jobs_of(queue.value),
-            documents.nodes_of(nodes.value), documents.reservations_of(held.value), runs, fault,
-            queue.version or nodes.version, held.replaced + nodes.replaced + queue.replaced,
+            began, int(self._clock()), queue.told_at, jobs, found,
+            documents.reservations_of(held.value), runs, fault, queue.version or nodes.version,
+            held.replaced + parts.replaced + nodes.replaced + queue.replaced,
+            documents.default_of(parts.value) or self._default,
         )  # fmt: skip
         return snapshot(answers, before)
 
@@ -125,23 +138,21 @@ class SlurmRest:
     def _document(self, path: str, what: str, base: str = "slurm") -> documents.Document:
         """Return an answer; LookError where there is none, or it complains."""
         told, status = self._told(f"/{base}/v0.0.{self.version()}/{path}", what)
-        said = documents.complaints(told.value)
-        if status in _DENIED:
-            raise LookError(LookFault.NOT_PERMITTED, what, said or f"status {status}")
-        if said or status != 200:
-            fault = refusals.look_fault(said)
-            raise LookError(fault, what, said or f"slurmrestd answers with status {status}")
+        _believable(told, status, what)
         return told
+
+    def _list(
+        self, reader: RememberedList[Noun], path: str, what: str
+    ) -> tuple[list[Noun], documents.Document]:
+        """Return a long list and the answer in which it stood, as `_document` does."""
+        reply = self._ask(f"/slurm/v0.0.{self.version()}/{path}", what)
+        with _denied(reply.status, what):
+            return reader.read(reply.body, lambda told: _believable(told, reply.status, what))
 
     def _told(self, path: str, what: str) -> tuple[documents.Document, int]:
         reply = self._ask(path, what)
-        try:
+        with _denied(reply.status, what):
             return documents.document(reply.body, what), reply.status
-        except LookError:
-            if reply.status in _DENIED:
-                message = f"slurmrestd refuses this user (status {reply.status})"
-                raise LookError(LookFault.NOT_PERMITTED, what, message) from None
-            raise
 
     def _one(self, path: str, what: str) -> Mapping[str, Any]:
         """Return an answer about one thing; one without entries where there is no such thing."""
@@ -163,7 +174,7 @@ class SlurmRest:
 
     def _around(self, action: Action) -> ClusterView:
         if isinstance(action, Submit):
-            jobs = documents.jobs_of(self._document("jobs", "queue").value)
+            jobs, _ = self._list(self._queue, "jobs", "queue")
             runs: list[ClusterRun] = []
             if action.since and not any(job.mark.promise == action.id for job in jobs):
                 found, fault = self._runs(action.since - self._limits.overlap)
@@ -255,3 +266,25 @@ def _submitted(told: Mapping[str, Any], action: str) -> int:
         message = "slurmrestd does not say which number the job has"
         raise WriteError(WriteFault.AMBIGUOUS, action, message)
     return number
+
+
+def _believable(told: documents.Document, status: int, what: str) -> None:
+    """Raise LookError for an answer that refuses or complains."""
+    said = documents.complaints(told.value)
+    if status in _DENIED:
+        raise LookError(LookFault.NOT_PERMITTED, what, said or f"status {status}")
+    if said or status != 200:
+        fault = refusals.look_fault(said)
+        raise LookError(fault, what, said or f"slurmrestd answers with status {status}")
+
+
+@contextmanager
+def _denied(status: int, what: str) -> Iterator[None]:
+    """Say of an answer that cannot be read, and whose status refuses the user, that it does so."""
+    try:
+        yield
+    except LookError as error:
+        if status in _DENIED and error.fault is not LookFault.NOT_PERMITTED:
+            message = f"slurmrestd refuses this user (status {status})"
+            raise LookError(LookFault.NOT_PERMITTED, what, message) from None
+        raise

@@ -104,12 +104,12 @@ def entries(value: Mapping[str, Any], name: str, what: str) -> list[Any]:
 
 def jobs_of(value: Mapping[str, Any]) -> list[ClusterJob]:
     """Return the jobs of an answer of squeue or ``/jobs``; LookError where one is no job."""
-    return [_job(one) for one in entries(value, "jobs", "queue")]
+    return [job_of(one) for one in entries(value, "jobs", "queue")]
 
 
 def nodes_of(value: Mapping[str, Any]) -> list[ClusterNode]:
     """Return the nodes of an answer of scontrol, sinfo or ``/nodes``; LookError as above."""
-    return [_node(one) for one in entries(value, "nodes", "nodes")]
+    return [node_of(one) for one in entries(value, "nodes", "nodes")]
 
 
 def reservations_of(value: Mapping[str, Any]) -> list[ClusterReservation]:
@@ -122,7 +122,17 @@ def runs_of(value: Mapping[str, Any]) -> list[ClusterRun]:
     return [_run(one) for one in entries(value, "jobs", "accounting")]
 
 
-def _job(one: Any) -> ClusterJob:
+def default_of(value: Mapping[str, Any]) -> str:
+    """Return the partition of jobs that name none, as ``/partitions`` tells it, "" where it does
+    not: from 23.02 to 24.11 it says so of no partition. LookError as above."""
+    for one in entries(value, "partitions", "partitions"):
+        if isinstance(one, dict) and "DEFAULT" in states_of(one.get("flags")):
+            return text_of(one.get("name"))
+    return ""
+
+
+def job_of(one: Any) -> ClusterJob:
+    """Return an entry of a queue as a job; LookError where it is none."""
     identity = number(one.get("job_id")) if isinstance(one, dict) else None
     state = states_of(one.get("job_state")) if isinstance(one, dict) else ()
     if identity is None or identity <= 0 or not state:
@@ -163,7 +173,8 @@ def _priority(one: Mapping[str, Any]) -> int:
     return 0 if one.get("hold") is True else 1 if told is None else told
 
 
-def _node(one: Any) -> ClusterNode:
+def node_of(one: Any) -> ClusterNode:
+    """Return an entry of a list of nodes as a node; LookError where it is none."""
     name = one.get("name") if isinstance(one, dict) else None
     state = states_of(one.get("state"), one.get("state_flags")) if isinstance(one, dict) else ()
     if not isinstance(name, str) or not name or not state:

@@ -159,6 +159,19 @@ def reservations_of_lines(text: str) -> list[ClusterReservation]:
     return [_reservation(line) for line in _lines(text, "reservations")]
 
 
+def default_of_lines(text: str) -> str:
+    """Return the partition of jobs that name none, as `scontrol -o show partition` tells it, ""
+    where there is none. LookError where a line is no partition."""
+    found = ""
+    for line in _lines(text, "partitions"):
+        told = _told(line)
+        if "PartitionName" not in told:
+            raise LookError(LookFault.UNREADABLE, "partitions", "a line is no partition: no name")
+        if told.get("Default") == "YES":
+            found = told["PartitionName"]
+    return found
+
+
 def _reservation(line: str) -> ClusterReservation:
     told = _told(line)
     name, start = told.get("ReservationName", ""), _time(told.get("StartTime", ""))

@@ -37,6 +37,11 @@ def reservations() -> Words:
     return ("scontrol", "--all", "--oneliner", "show", "reservation")
 
 
+def partitions() -> Words:
+    """Return the command for all partitions."""
+    return commands.partitions()
+
+
 def runs(since: int, fence: str, user: str = "") -> Words:
     """Return the command for the runs since a time, of one user where told."""
     whose = (f"--user={user}",) if user else ("--allusers",)

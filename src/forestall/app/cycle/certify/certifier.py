@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forestall.app.cycle.certify import log, spans, sums, work
+from forestall.app.cycle.certify import log, spans, sums, vault, work
 from forestall.app.cycle.certify.choices import choices
 from forestall.app.cycle.certify.files import FORETELL
 from forestall.app.cycle.certify.log_files import FILES
@@ -33,6 +33,14 @@ RULES: tuple[Rule[Measured], ...] = (
     Rule("candidates", log.candidates, FILES),
     Rule("choices of the scheduler", choices, FILES),
 )
+IN_VAULT: tuple[Rule[Measured], ...] = (
+    Rule("work saved and lost", vault.lost),
+    Rule("transfers of checkpoints", vault.transfers),
+    Rule("where pieces are", vault.places),
+    Rule("what stays go on from", vault.resumed),
+    Rule("measures of the vault", vault.measures),
+)
+"""In the place of the rule of checkpoints that are always there."""
 WITHOUT_LOG = (
     "which host was chosen, and the hosts free at each start (simulate with {log_events} logs them)"
 )
@@ -46,6 +54,10 @@ OF_WORDS = (
     "figures of candidates.csv where they change no choice, and the words of why in decisions.csv "
     "(replay writes them anew)"
 )
+OF_PLACES = (
+    "whether the hosts of pieces are the best ones, whether a last checkpoint that was not taken "
+    "would have been over in time, and how many saves were skipped"
+)
 OF_FORECASTS = "what was foreseen of hosts, and how promises were corrected by the record"
 
 
@@ -58,5 +70,19 @@ def certify_cycle(folder: Path) -> Certificate:
     run = Measured.read(folder)
     foreseen = (OF_FORECASTS,) if run.given.rule in FORETELL else ()
     logged = any((folder / name).exists() for name in FILES)
-    unknown = (*NEVER_CHECKED, *foreseen, OF_WORDS if logged else WITHOUT_LOG)
-    return certificate(folder, run, RULES, unknown)
+    stored = run.given.stores is not None
+    unknown = (
+        *NEVER_CHECKED,
+        *((OF_PLACES,) if stored else ()),
+        *foreseen,
+        OF_WORDS if logged else WITHOUT_LOG,
+    )
+    return certificate(folder, run, rules_for(stored), unknown)
+
+
+def rules_for(stored: bool) -> tuple[Rule[Measured], ...]:
+    """Return the rules of a run whose checkpoints are in a vault, or are not."""
+    if not stored:
+        return RULES
+    place = next(k for k, rule in enumerate(RULES) if rule.check is work.saved)
+    return (*RULES[:place], *IN_VAULT, *RULES[place + 1 :])

@@ -15,6 +15,7 @@ import numpy as np
 
 from forestall.app.cycle.certify.files import PARTS, CycleRun
 from forestall.app.cycle.certify.log_files import LogFiles
+from forestall.app.cycle.certify.stored import LAST, Transfers, transfers_of
 from forestall.app.kit.certify.intervals import spread
 from forestall.app.kit.certify.sheet import Bool, Int
 from forestall.model.cycle import Fate, StayEnd
@@ -104,13 +105,15 @@ class Progress:
     paused: Bool
 
 
-def progress_of(run: CycleRun, axis: HostAxis) -> Progress:
+def progress_of(run: Facts, axis: HostAxis) -> Progress:
     """Return what each stay can have done.
 
     Progress begins when a restart from a checkpoint is over. A checkpoint begins after each
     interval, and takes its pause; one whose pause ends as the stay does is complete.
     """
     stays, given = run.stays, run.given
+    if given.stores is not None:
+        return _progress_between_transfers(run)
     count, done = len(stays), stays.ended == StayEnd.COMPLETED
     since = stays.start + np.where(stays.before > 0, given.restart, 0)
     left = np.maximum(stays.end - since, 0)
@@ -146,6 +149,20 @@ def progress_of(run: CycleRun, axis: HostAxis) -> Progress:
     )
 
 
+def _progress_between_transfers(run: Facts) -> Progress:
+    """Return what each stay can have done outside its transfers to and from the vault."""
+    stays, rows = run.stays, run.transfers
+    count, done = len(stays), stays.ended == StayEnd.COMPLETED
+    bounds = [run.work_bounds(k, int(stays.end[k]), since=True) for k in range(count)]
+    least, most = (np.array([one[k] for one in bounds], dtype=np.int64) for k in (0, 1))
+    in_stay = (run.owner_of_transfer >= 0) & (rows.kind != LAST)
+    owner = run.owner_of_transfer[in_stay]
+    paused = np.zeros(count, dtype=np.bool_)
+    paused[owner] = rows.until[in_stay] >= stays.end[owner]
+    none = np.zeros(count, dtype=np.int64)
+    return Progress(least, most, none, most, none, paused & done)
+
+
 @dataclass(frozen=True)
 class Waits:
     """Times from a submission, or the loss of a host, to the next start, or to no start: position
@@ -157,17 +174,17 @@ class Waits:
     fresh: Bool
 
 
-def waits_of(run: CycleRun) -> Waits:
-    """Return all waits."""
+def waits_of(run: Facts) -> Waits:
+    """Return all waits; after a last checkpoint they begin as that is over."""
     stays, jobs = run.stays, run.jobs
     since = np.where(stays.first, jobs.submit[stays.job], 0)
-    since[1:] = np.where(stays.first[1:], since[1:], stays.end[:-1])
+    since[1:] = np.where(stays.first[1:], since[1:], run.free_again[:-1])
     idle = np.ones(len(jobs), dtype=np.bool_)
     idle[stays.job] = False
     never = np.flatnonzero(idle)
     lost = stays.last & stays.left
     job = np.concatenate((stays.job, never, stays.job[lost]))
-    start = np.concatenate((since, jobs.submit[never], stays.end[lost]))
+    start = np.concatenate((since, jobs.submit[never], run.free_again[lost]))
     until = np.concatenate(
         (stays.start, np.full(len(never) + int(lost.sum()), NO_START, dtype=np.int64))
     )
@@ -196,6 +213,71 @@ class Facts(CycleRun):
     def axis(self) -> HostAxis:
         """All hosts' runs on one axis."""
         return axis_of(self)
+
+    @cached_property
+    def transfers(self) -> Transfers:
+        """All transfers of checkpoints to and from the vault."""
+        return transfers_of(self, self.summary.path.parent)
+
+    @cached_property
+    def owner_of_transfer(self) -> Int:
+        """int64[transfers]: the stay of each, -1 where there is none. A last checkpoint begins as
+        its stay ends."""
+        rows, stays = self.transfers, self.stays
+        low = min(self.start, int(stays.start.min(initial=self.start)))
+        width = max(self.end, int(rows.start.max(initial=0)), int(stays.end.max(initial=0))) - low
+        width += 2
+        moment = rows.start - (rows.kind == LAST)
+        keys = stays.job * width + (stays.start - low)
+        at = np.searchsorted(keys, rows.job * width + (moment - low), side="right") - 1
+        inside = (at >= 0) & (moment >= low)
+        stay = np.maximum(at, 0)
+        if not len(stays):
+            return np.full(len(rows), -1, dtype=np.int64)
+        inside &= (stays.job[stay] == rows.job) & (stays.host[stay] == rows.host)
+        ends = np.where(rows.kind == LAST, rows.start == stays.end[stay], True)
+        inside &= ends & (moment < stays.end[stay])
+        return np.where(inside, stay, -1)
+
+    @cached_property
+    def _transfers_by_stay(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for row, stay in enumerate(self.owner_of_transfer.tolist()):
+            found.setdefault(stay, []).append(row)
+        return found
+
+    def transfers_of_stay(self, stay: int) -> list[int]:
+        """Return the transfers of a stay, in order of their starts."""
+        return self._transfers_by_stay.get(stay, [])
+
+    @cached_property
+    def free_again(self) -> Int:
+        """int64[stays]: when the job of each can be placed again."""
+        again = self.stays.end.copy()
+        if self.given.stores is not None:
+            last = (self.owner_of_transfer >= 0) & (self.transfers.kind == LAST)
+            again[self.owner_of_transfer[last]] = self.transfers.until[last]
+        return again
+
+    def work_bounds(self, stay: int, time: int, *, since: bool = False) -> tuple[int, int]:
+        """Return the least and the most work of its job that can have been done in a stay up to a
+        time: `since` its beginning, else with what it went on from."""
+        stays, rows = self.stays, self.transfers
+        begin, done = int(stays.start[stay]), stays.ended[stay] == StayEnd.COMPLETED
+        pieces = []
+        for row in self.transfers_of_stay(stay):
+            if rows.start[row] < time or rows.start[row] == stays.start[stay]:
+                pieces.append((begin, min(int(rows.start[row]), time)))
+                begin = int(rows.until[row])
+        pieces.append((begin, max(time, begin)))
+        host = np.full(len(pieces), stays.host[stay])
+        first, until = (np.array([one[k] for one in pieces]) for k in (0, 1))
+        most = self.axis.bounds(host, first, until)[1]
+        # Work is done in the first second that it can be.
+        short = np.where((until == stays.end[stay]) & done, until - 1, until)
+        least = self.axis.bounds(host, first, np.maximum(short, first))[0]
+        before = 0 if since else int(stays.resumed[stay])
+        return before + int(least.sum()), before + int(most.sum())
 
     @cached_property
     def progress(self) -> Progress:

@@ -15,9 +15,10 @@ from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.intervals import firsts, lasts
 from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, Rows, Sheet, Summary
 from forestall.model.cycle import Fate, StayEnd
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.own import is_own
 from forestall.model.units import MAX_SECONDS
+from forestall.model.vault.stores import Stores
 
 PARTS = 1_000_000
 """Work is held as whole millionths of a second of a host of speed 1."""
@@ -66,6 +67,14 @@ class StayRows(Rows):
     checkpoints: Int = read.whole()
     chance: Int = read.parts(6, MAX_WORK, empty=NONE)
     promise: Int = read.parts(6, MAX_WORK, empty=NONE)
+    resumed: Int = read.column(
+        lambda sheet, name: (
+            sheet.parts(name, 6, MAX_WORK)
+            if sheet.given["stored"]
+            else np.zeros(len(sheet), dtype=np.int64)
+        ),
+        there=False,
+    )
     line: Int = read.line()
 
     def refused(self, sheet: Sheet) -> None:
@@ -144,6 +153,17 @@ class Spans(Rows):
         return self.state <= 1
 
 
+def _stores(said: Summary) -> Stores | None:
+    """Return where checkpoints go, None where they cost what the parameters say."""
+    parameters = said.held.get("parameters")
+    if not isinstance(parameters, dict) or parameters.get("vault") is None:
+        return None
+    try:
+        return Stores.of(said.value("parameters.vault", (str,), "settings of stores"))
+    except ParameterError as error:
+        raise TraceError(said.path, str(error), field="parameters.vault") from None
+
+
 @dataclass(frozen=True)
 class Given:
     """What the certifier takes from `summary.json`: parameters, and where the host traces begin and
@@ -165,6 +185,7 @@ class Given:
     begin: int
     end: int
     period: int
+    stores: Stores | None = None
 
     @classmethod
     def of(cls, said: Summary) -> Self:
@@ -191,6 +212,7 @@ class Given:
             begin=begin,
             end=end,
             period=said.whole(t + "period", 1, MAX_SECONDS),
+            stores=_stores(said) if resumes else None,
         )
 
     @property
@@ -225,7 +247,8 @@ class CycleRun:
         jobs, hosts = JobRows.read(folder), HostRows.read(folder)
         spans = Spans.read(folder, hosts=len(hosts))
         said = given.rule in FORETELL
-        stays = StayRows.read(folder, hosts=len(hosts), ids=jobs.name, said=said)
+        stored = given.stores is not None
+        stays = StayRows.read(folder, hosts=len(hosts), ids=jobs.name, said=said, stored=stored)
         start = max(int(jobs.submit.min()), given.begin)
         last = [int(jobs.finish.max(initial=start))]
         if (jobs.fate == Fate.UNFINISHED).any():

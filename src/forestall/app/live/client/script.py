@@ -176,6 +176,10 @@ def _hold_to(script: ReadScript, given: Mapping[str, str], quoted: Mapping[str, 
     partition = quoted.get("partition") or ""
     if partition and asked.get("partition", partition) != partition:
         raise _wrong(script, given, "partition", f"but {partition} was quoted")
+    features = quoted.get("features") or ""
+    if asked.get("constraint", features) != features:
+        said = f"but {features} was quoted" if features else "but no features were quoted"
+        raise _wrong(script, given, "constraint", said)
 
 
 def slurm_minutes(text: str) -> int:

@@ -17,7 +17,7 @@ export const Quote = {
   props: { now: Number, cluster: Object, viewer: Object },
   emits: ["ask", "take", "go"],
   data: () => ({
-    nodes: 1, limit: "1h", by: "", least: 90, partition: "", asking: 0, said: "", answer: null, length: 0, asked: [],
+    nodes: 1, limit: "1h", by: "", least: 90, partition: "", features: "", asking: 0, said: "", answer: null, length: 0, asked: [],
     taking: null, script: "#!/bin/sh\n#SBATCH --signal=B:USR1@120\nsrun ./program\n", name: "", words: "", output: "", consents: CONSENTS.map(([one]) => one),
     sending: false, refused: "", made: null, marks: 0,
   }),
@@ -56,7 +56,7 @@ export const Quote = {
       this.said = ""; this.marks += 1; this.asking = this.marks; this.taking = null; this.made = null;
       const question = { nodes: Number(this.nodes), by: momentOf(this.by), percent: Number(this.least) };
       this.question = { ...question, length: this.limit };
-      this.$emit("ask", { ...question, time: this.limit, partition: this.partition, mark: this.marks });
+      this.$emit("ask", { ...question, time: this.limit, partition: this.partition, features: this.features, mark: this.marks });
     },
     again(one) { this.nodes = one.nodes; this.limit = one.length; this.by = one.by === null ? "" : localField(one.by); this.least = one.percent; this.ask(); },
     choose(one) {
@@ -107,6 +107,7 @@ export const Quote = {
     <div class="fs-pair">
       <label>Least probability<span class="fs-unit"><input class="fs-field" name="percent" type="number" min="1" max="99.99" step="any" required v-model="least"><span aria-hidden="true">%</span></span></label>
       <label>Partition <i>(optional)</i><input class="fs-field" name="partition" v-model="partition" autocomplete="off" spellcheck="false"></label>
+      <label>Features <i>(optional)</i><input class="fs-field" name="features" v-model="features" placeholder="a100|h100" autocomplete="off" spellcheck="false"></label>
     </div>
     <p v-if="said" class="fs-trouble" role="alert">{{ said }}</p>
     <button class="fs-button fs-primary" type="submit" :disabled="asking > 0">{{ asking ? 'Asking…' : answer ? 'Ask again' : 'Ask' }}</button>

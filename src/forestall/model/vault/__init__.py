@@ -1,0 +1,1 @@
+"""The vault as models of runs see it."""
