@@ -43,18 +43,18 @@ class MpiLinks(Links):
         """Send bytes: their number, then themselves."""
         to = self._places[to]
         with _told():
-            self._comm.Send(np.array([len(message)], np.int64), to, _LINK)
+            _await(self._comm, self._comm.Isend(np.array([len(message)], np.int64), to, _LINK))
             for part in _parts(message):
-                self._comm.Send(part, to, _LINK)
+                _await(self._comm, self._comm.Isend(part, to, _LINK))
 
     def receive(self, of: int) -> Buffer:
         """Wait for a rank's next message."""
         of, count = self._places[of], np.zeros(1, np.int64)
         with _told():
-            self._comm.Recv(count, of, _LINK)
+            _await(self._comm, self._comm.Irecv(count, of, _LINK))
             found = np.empty(int(count[0]), np.uint8)
             for part in _parts(found):
-                self._comm.Recv(part, of, _LINK)
+                _await(self._comm, self._comm.Irecv(part, of, _LINK))
         return found
 
 
@@ -128,8 +128,10 @@ class MpiMembers(Members):
         """Return whether all that work say so. MPI's own agreement would wait for ranks that have
         left to regroup; a reduction is ended by their revoking."""
         assert self._own is not None
+        found = np.array([well], np.int64)
         with _told():
-            return bool(self._own.allreduce(int(well), MPI.MIN))
+            _await(self._own, self._own.Iallreduce(MPI.IN_PLACE, found, MPI.MIN))
+        return bool(found[0])
 
     def regroup(self) -> None:
         """Revoke what others may wait in, and shrink."""
@@ -207,7 +209,19 @@ def _swapped(
         waited = [comm.Irecv(part, of, _SWAP) for of, one in got for part in _parts(one)]
         waited += [comm.Isend(part, to, _SWAP) for to, one in sent for part in _parts(one)]
         for request in waited:  # all at once they would not say which error it was
-            request.Wait()
+            _await(comm, request)
+
+
+def _await(comm: MPI.Comm, request: MPI.Request) -> None:
+    """Wait for a request, but no longer than until a rank is known to be lost: Open MPI 5.0 does
+    not end all that waits in a communicator that was revoked."""
+    looked = time.monotonic()
+    while not request.Test():
+        if time.monotonic() - looked > _PAUSE:
+            if comm.Is_revoked() or comm.Get_failed().Get_size():
+                raise RankLostError("a rank was lost")
+            looked = time.monotonic()
+        time.sleep(0)  # others may have the core
 
 
 def _parts(message: Buffer) -> list[Buffer]:

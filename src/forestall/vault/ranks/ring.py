@@ -103,6 +103,7 @@ class _Met:
 
     plan: RecoveryPlan
     epoch: int
+    saves: int
     copies: Copies | None
     parts: dict[int, Buffer]
 
@@ -208,7 +209,7 @@ class Ring:
             assert isinstance(begun, _GoneOn)
             if begun.copies is not None:  # those it came from stay until the next save
                 self._older, self._last = met.copies, begun.copies
-            self._epoch = met.epoch
+            self._epoch, self._saves = met.epoch, met.saves  # spares learn them, too
             if begun.error is not None:
                 raise begun.error
             return begun.found
@@ -302,18 +303,15 @@ class Ring:
         held = {key: one.held() for key, one in sets.items()}
         sizes = {(key, part): (len(one.data[part]), one.sums[part])
                  for key, one in sets.items() for part in held[key].held}  # fmt: skip
-        mine = (
-            Survivor(members.rank, held, self._last is not None),
-            sizes,
-            self._epoch,
-            members.size,
-        )
+        own = Survivor(members.rank, held, self._last is not None)
+        mine = (own, sizes, self._epoch, members.size, self._saves)
         told = members.gather(mine)
         plan = plan_recovery([one for one, *_ in told], max(one[3] for one in told))
         copies = None if plan.key is None else sets.get(plan.key)
         parts = {} if plan.key is None else self._delivered(plan, copies, told)
         members.settle(plan.ranks)
-        return _Met(plan, max(one[2] for one in told) + 1, copies, parts)
+        epoch, saves = max(one[2] for one in told) + 1, max(one[4] for one in told)
+        return _Met(plan, epoch, saves, copies, parts)
 
     def _delivered(
         self, plan: RecoveryPlan, copies: Copies | None, told: list[Any]
