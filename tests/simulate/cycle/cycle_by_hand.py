@@ -55,7 +55,8 @@ def made(
     rows = np.zeros(len(stays), dtype=STAY)
     for k, (job, host, how, saves, start, until, *work) in enumerate(stays):
         parts = (round(x * MILLION) for x in work)
-        rows[k] = job, host, how, saves, start, until, *parts, -1, -1, 0
+        resumed = rows["saved"][:k][rows["job"][:k] == job].max(initial=0)
+        rows[k] = job, host, how, saves, start, until, *parts, -1, -1, resumed
     return CycleOutcome(
         GuestWorkload(Jobs(ids, submit, ones, runtime, -ones), runtime * MILLION, Cleaning()),
         hosts,
