@@ -1,7 +1,8 @@
 # Needs Python 3.11 or later and nothing more: `make PYTHON=python3.12 demo` picks another one.
 PYTHON ?= python3
-# Test workers; each starts its own Numba.
-WORKERS ?= 2
+# Test workers; each starts its own Numba. Many tests wait for real servers, so that three keep two
+# cores busy.
+WORKERS ?= 3
 
 DEMO := .venv
 DEV := .venv-dev
