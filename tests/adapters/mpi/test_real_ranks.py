@@ -125,3 +125,10 @@ def test_spares_go_where_nothing_is_lost(tmp_path: Path) -> None:
     ran = run(tmp_path / "run", 3, spares=1)
     check(ran, {0, 1})
     assert ran.unused == {2}
+
+
+def test_a_spare_saves_into_the_vault_when_the_others_do(tmp_path: Path) -> None:
+    """Killed at any moment, between saves of which every third goes into the vault."""
+    stores = [str(tmp_path / f"store{k}") for k in range(2)]
+    ran = run(tmp_path / "run", 5, spares=1, moments={"2": 0.15}, stores=stores, every=3)
+    check(ran, {0, 1, 3, 4} if 2 not in ran.made else {0, 1, 2, 3})
