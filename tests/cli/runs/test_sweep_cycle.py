@@ -63,7 +63,8 @@ def test_lengths_schedulers_and_seeds(
         assert words in done.out
     assert max(len(line) for line in done.out.splitlines() if str(out) not in line) <= 120
     table = pl.read_csv(out / "sweep.csv")
-    assert table.columns[: len(CYCLE.fields)] == list(CYCLE.fields)
+    fields = [name for name in CYCLE.fields if name != "vault"]  # told only where there is one
+    assert table.columns[: len(fields)] == fields
     assert table["scheduler"].to_list() == [name for name in SCHEDULERS for _ in range(9)]
     assert (
         table["job_length"].to_list()

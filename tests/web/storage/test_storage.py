@@ -269,8 +269,8 @@ def test_killed_at_any_moment_nothing_confirmed_is_lost(tmp_path: Path) -> None:
                 doubt = {key: chance.randbytes(chance.randrange(200_000))}
                 host.put(key, doubt[key])
                 confirmed |= doubt
-        assert not daemon.alive
         stop.join()
+        assert not daemon.alive
         host.close()
         for key in doubt:  # this one was not confirmed: it may be there or not
             confirmed.pop(key, None)
