@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -88,9 +89,17 @@ def test_from_a_quote_to_a_kept_promise(
 
     page.get_by_role("button", name="See promises").click()
     expect(page.locator(".fs-promise").first).to_contain_text("2 nodes for 30 min")
-    expect(page.locator(".fs-promise .fs-pill").first).to_have_text("kept", timeout=SHOWN)
+    pill = page.locator(".fs-promise .fs-pill").first
+    # Nodes fail in this world: a promise of less than certainty may be missed.
+    expect(pill).to_have_text(re.compile("^(kept|missed)$"), timeout=SHOWN)
+    with httpx.Client(
+        base_url=simulated.address, headers={"Authorization": f"Bearer {simulated.token}"}
+    ) as client:
+        (told,) = client.get("/api/v1/promises").json()["promises"]
+    assert pill.inner_text() == told["outcome"]
     page.get_by_role("link", name="Record", exact=True).click()
-    expect(page.get_by_text("One promise is settled: it was kept")).to_be_visible(timeout=10_000)
+    settled = f"One promise is settled: it was {told['outcome']}"
+    expect(page.get_by_text(settled)).to_be_visible(timeout=10_000)
 
 
 def test_a_proposal_is_decided(
