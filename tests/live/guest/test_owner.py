@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
+import pytest
+
 from forestall.live.agent.processes import TICKS, read_stat
 from forestall.live.guest.files import GuestState
 from live.guest.managed import PYTHON, Managed, managed, wait_for
@@ -119,4 +121,6 @@ def test_owner_loses_less_than_a_twentieth(tmp_path: Path) -> None:
     bound = LOST + rounds.noise
     told = f"{vars(rounds)}, noise {rounds.noise:.1%}"
     assert rounds.lost(rounds.beside) < bound, told
+    if rounds.noise > 4 * CALM:
+        pytest.skip(f"other work leaves too little to tell by: noise {rounds.noise:.1%}")
     assert rounds.lost(rounds.free) > 2 * bound or rounds.lost(rounds.free) > bound + 0.1, told
