@@ -23,7 +23,7 @@ from typing import Any, Final
 
 HEAVY: Final = frozenset(
     {
-        "polars", "rich.console", "rich.progress", "rich.table", "rich.text", "scipy.fft",
+        "blosc2", "polars", "rich.console", "rich.progress", "rich.table", "rich.text", "scipy.fft",
         "scipy.linalg", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats",
     }
 )  # fmt: skip

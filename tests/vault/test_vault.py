@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forestall.model.errors import InputError, ParameterError
+from forestall.vault import keys
 from forestall.vault.chunks import Cutting
 from forestall.vault.codes import Code
 from forestall.vault.collecting import Retention, collect, forget, outdated
@@ -468,3 +469,38 @@ def test_names_sort_by_age_whatever_clocks_say(tmp_path: Path) -> None:
         assert len(vault.names()) == 5
         assert vault.manifest("latest").name == made[-1]
         assert save(vault, [source], SaveSettings(code=Code(2, 1))).name.startswith("20")
+
+
+def test_machines_that_are_behind_come_to_names_of_their_own() -> None:
+    last = keys.save_name(1_700_000_003.0, "abc", bytes(8))
+    made = [keys.save_name(1_700_000_000.0, "abc", bytes([k] * 8), last) for k in range(200)]
+    assert len({one.partition("-")[0] for one in made}) == 200
+    assert min(made) > last
+    assert {keys.tag_of(one) for one in made} == {"abc"}
+
+
+def test_only_checkpoints_of_a_label_are_read_in_search_of_it(tmp_path: Path) -> None:
+    source, there = fill(tmp_path / "data"), hosts(3)
+    with opened(there) as vault:
+        for k in range(12):
+            save(vault, [source], SaveSettings(f"run {k}", Code(2, 1)))
+    with opened(there) as vault:
+        read = [count_reads(one, "manifests/") for one in there]
+        assert [one.label for one in vault.manifests("run 7")] == ["run 7"]
+        assert sum(map(len, read)) == 1
+        assert len(vault.manifests()) == 12
+        assert sum(map(len, read)) == 13
+
+
+def count_reads(host: TestHost, prefix: str) -> list[str]:
+    """Return a list of what is fetched from a host from now on."""
+    read: list[str] = []
+    get = host.get
+
+    def noted(key: str) -> bytes:
+        if key.startswith(prefix):
+            read.append(key)
+        return get(key)
+
+    host.get = noted  # type: ignore[method-assign]
+    return read

@@ -6,12 +6,15 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
-import blosc2
 import zstandard
 from blake3 import blake3
 from xxhash import xxh3_128_digest
 
+from forestall._lazy import lazily
 from forestall.vault.fragments import DamagedError
+
+with lazily():
+    import blosc2
 
 PACK: Final = 8 * 1024 * 1024
 """Plain bytes from which on a pack is closed."""

@@ -129,6 +129,10 @@ class Vault:
         """What names chunks."""
         return plain_name if self.key is None else keyed_name(self.key.naming)
 
+    def tag(self, label: str) -> str:
+        """Return what stands in the names of a label's checkpoints."""
+        return self.name_of(memoryview(label.encode())).hex()[: keys.TAG]
+
     def seal(self, content: bytes) -> bytes:
         """Encrypt, where the vault does."""
         return content if self.key is None else self.key.seal(content)
@@ -197,12 +201,11 @@ class Vault:
     def manifests(self, label: str | None = None) -> list[Manifest]:
         """Return the checkpoints, or those of a label, oldest first; those of which no manifest is
         whole are left out."""
-        found = []
+        tag, found = None if label is None else self.tag(label), []
         for name in self.names():
-            try:
-                found.append(self._manifest(name))
-            except LostError:
-                continue
+            if tag is None or keys.tag_of(name) == tag:
+                with suppress(LostError):
+                    found.append(self._manifest(name))
         return [one for one in found if label is None or one.label == label]
 
     def _manifest(self, name: str) -> Manifest:

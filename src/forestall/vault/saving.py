@@ -154,7 +154,7 @@ def _saved(
 def new_name(vault: Vault, label: str) -> str:
     """Return the name of a save that begins now: behind those of all checkpoints there are."""
     last = (vault.names() or [""])[-1]
-    return keys.save_name(vault.clock(), label, secrets.token_bytes(8), last)
+    return keys.save_name(vault.clock(), vault.tag(label), secrets.token_bytes(8), last)
 
 
 class _Save:
@@ -221,7 +221,9 @@ def known_chunks(vault: Vault, label: str) -> KnownChunks:
     names.extend(name for name in _left_over(vault, alive) if name not in names)
     if not names:
         return known
-    there, _ = vault.pool.keys(keys.PACKS)
+    there: dict[str, dict[int, int]] = {}
+    for save in {keys.save_of(name) for name in names}:
+        there |= vault.pool.keys(f"{keys.PACKS}{save}/")[0]
     for name in names:
         try:
             directory = vault.directory(name)

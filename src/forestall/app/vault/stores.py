@@ -14,8 +14,8 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 from pydantic import Field
 
+from forestall._lazy import lazily
 from forestall.decide.vault.placement import Stake, StoreChoice, choose
-from forestall.live.agent.forecast import STEP, past_states
 from forestall.live.agent.place import default_folder
 from forestall.live.agent.status import STATUS, read_status
 from forestall.model.errors import ForestallError, ParameterError, TraceError
@@ -28,9 +28,12 @@ from forestall.vault.hosts.places import host_at
 from forestall.vault.pool import HostPool
 from forestall.vault.saving import Placing
 from forestall.vault.stores.book import StoreBook, load_of
-from forestall.vault.stores.learning import StoreKnown, learn, outlook
 from forestall.vault.stores.looking import look_around, note_transfers, probe, this_start
 from forestall.vault.stores.placing import AutoPlacing, enough
+
+with lazily():
+    from forestall.live.agent import forecast
+    from forestall.vault.stores import learning
 
 PLACING: Final = "Where it goes"
 WORK: Final = 3600
@@ -147,8 +150,8 @@ class SavePlacing:
             return "nothing is known of these hosts yet"
         probe(pool, book, now)
         stake = stake_of(book, self._options, code, self._label, self._size, int(now))
-        known = learn(book, pool.names, int(now), horizon_of(stake))
-        seen = outlook(book, known, int(now), unmeasured=_usual(known))
+        known = learning.learn(book, pool.names, int(now), horizon_of(stake))
+        seen = learning.outlook(book, known, int(now), unmeasured=_usual(known))
         if not enough(seen.bandwidth.tolist(), code):
             return "too few hosts answer"
         self._auto = AutoPlacing(pool, seen, stake, code)
@@ -174,7 +177,7 @@ def _told(chosen: StoreChoice, names: Sequence[str]) -> PlacedTold:
     return PlacedTold("auto", "", hosts, chosen.cost, chosen.benefit, chosen.available)
 
 
-def _usual(known: Sequence[StoreKnown]) -> float:
+def _usual(known: Sequence[learning.StoreKnown]) -> float:
     rates = [one.bandwidth for one in known if one.bandwidth is not None]
     return float(np.median(rates)) if rates else UNMEASURED
 
@@ -225,11 +228,11 @@ def note_own_failures(book: StoreBook, now: int, folder: Path | None = None) -> 
     files = day_files_in(place)[-DAYS:]
     if not files:
         return
-    begin, states = past_states(files, place, os.uname().nodename, 60.0)
+    begin, states = forecast.past_states(files, place, os.uname().nodename, 60.0)
     failed = np.asarray(states) >= 2
     edges = np.diff(np.concatenate(([False], failed, [False])).astype(np.int8))
     went, back = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    book.add_downs([(begin + int(a) * STEP, min(begin + int(b) * STEP, now))
+    book.add_downs([(begin + int(a) * forecast.STEP, min(begin + int(b) * forecast.STEP, now))
                     for a, b in zip(went, back, strict=True)])  # fmt: skip
 
 
@@ -261,8 +264,8 @@ def looked_at(
             probe(pool, book, now)
         note_own_failures(book, int(now))
         stake = stake_of(book, asked, code, None, size, int(now))
-        known = learn(book, pool.names, int(now), horizon_of(stake))
-        seen = outlook(book, known, int(now), unmeasured=_usual(known))
+        known = learning.learn(book, pool.names, int(now), horizon_of(stake))
+        seen = learning.outlook(book, known, int(now), unmeasured=_usual(known))
         told: dict[str, Any] = {"within": horizon_of(stake), "fails": stake.fails}
         chosen: StoreChoice | None = None
         if enough(seen.bandwidth.tolist(), code):
@@ -310,7 +313,7 @@ def watch(
                 if time.monotonic() - learned >= 3600:
                     note_own_failures(book, int(now))
                     learned = time.monotonic()
-                for one in learn(book, pool.names, int(now), 60):
+                for one in learning.learn(book, pool.names, int(now), 60):
                     if before.get(one.name) != one.state:
                         tell(one.name, one.state)
                     before[one.name] = one.state
