@@ -247,14 +247,14 @@ def test_the_controller_of_slurm_is_away_while_a_job_ends(desk: Desk) -> None:
 def test_the_controller_of_slurm_is_killed(desk: Desk, settled: float) -> None:
     """Killed at once after a submission it may have forgotten the job: then it is submitted again,
     once, when its owner asks again."""
-    promise, number = desk.promise(1, 300, "sleep 8")
+    promise, number = desk.promise(1, 300, "sleep 30")
     time.sleep(settled)
     desk.slurm.kill_controller()
     assert desk.controller.cycle().said
     assert desk.ledger.open_promises() == [promise]
     desk.slurm.start_controller()
     desk.until("a look", lambda: desk.controller.age == 0)
-    job = JobOrder("#!/bin/sh\nsleep 8\n", partition="main", output="/dev/null")
+    job = JobOrder("#!/bin/sh\nsleep 30\n", partition="main", output="/dev/null")
     again, other = desk.controller.accept(promise.id, "root", job)
     assert again == promise
     assert other == number or not settled
