@@ -153,7 +153,8 @@ class ActingRules:
         for _, one, worth in ranked[: self.settings.most]:
             numbers = {
                 "probability": one.probability, "fails at": float(one.at),
-                "until": float(one.until), "busy": round(stakes.busy, 4), **_figures(worth),
+                "until": float(one.until), "busy": round(stakes.busy, 4),
+                "loss": round(stakes.busy * stakes.loss, 1), **_figures(worth),
             }  # fmt: skip
             yield self._intend(
                 Action.DRAIN, one.node, f"{one.rule}: {one.words}", sight, now, numbers
