@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from forestall.live.guard.settings import GuardSettings, RoleSettings
+from forestall.live.ledger.store import LiveLedger
 from forestall.live.rules.health import HealthLines
 from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
@@ -68,10 +69,11 @@ class Ruled:
         forecasts: Callable[[SlurmWorld], NodeForecasts] | None = None,
         health: HealthLines | None = None,
         guard: GuardSettings = GUARD,
+        ledger: LiveLedger | None = None,
     ) -> None:
         self.world = SlurmWorld(world, seed)
         self.cluster = ModelCluster(self.world)
-        self.ledger = MemoryLedger()
+        self.ledger = MemoryLedger() if ledger is None else ledger
         self.rules = None
         if settings is not None:
             self.rules = ActingRules(settings, self.ledger, health=health)

@@ -100,6 +100,11 @@ class LedgerFailures:
             self._names[run] = [] if row is None else [str(name) for name in row.snapshot["nodes"]]
         return self._names[run]
 
+    @property
+    def count(self) -> int:
+        """Return how many were seen."""
+        return sum(map(len, self._seen.values()))
+
     def first(self, node: str, since: int, before: int) -> NodeFailure | None:
         """Return a node's first failure in [since, before), None where none was seen."""
         seen = self._seen.get(node, [])

@@ -31,7 +31,7 @@ AT_ONCE: Final = ("eats", "health")
 """Rules whose drains need not be worth their node-seconds: the node does harm as it is."""
 REBOOT_TIME: Final = 90
 """s that a reboot takes. Source: page "Assessment", Measures."""
-_AGAIN: Final = 600
+STEERS: Final = 600
 """Forecasts that keep promises away are told to the engine anew after so many seconds."""
 _RULE: Final = re.compile(re.escape(REASON) + r"([a-z]+): ")
 
@@ -123,7 +123,7 @@ class ActingRules:
     def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
         """Return forecasts that keep promises away from nodes that a rule found something about
         in the last cycle; see `forestall.live.slurm.outlook.NodeForecasts`."""
-        at = (now // _AGAIN + 1) * _AGAIN
+        at = (now // STEERS + 1) * STEERS
         until = at + self.settings.downtime
         return {
             one.node: NodeForecast(at, until, one.probability, f"{STEERED}{one.rule}")
