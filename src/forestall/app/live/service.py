@@ -27,10 +27,10 @@ from forestall.live.messages.messenger import Messenger
 from forestall.live.messages.settings import MessageSettings
 from forestall.live.messages.watch import DeskWatch
 from forestall.live.messages.ways import ways_of
-from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, ControllerSettings
+from forestall.live.slurm.outlook import JoinedForecasts
 from forestall.live.slurm.quoting import wanted_job
 from forestall.model.errors import ParameterError
 from forestall.model.live.intents import Role
@@ -123,10 +123,14 @@ def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tel
         guard = _lively(settings, 2 * ahead)
         clock = cluster.clock
         actor = ClusterActor(cluster, _owner_in(ledger), features_of=_features_in(ledger))
+        watching = Watching.of(settings.watch, guard, time.time)
+        foresight = () if watching.predictors else (cluster,)
+        rules = _simulated_rules(settings, asked.speed)
         controller = Controller(
-            cluster, ledger, {Role.KEEPER: actor, Role.WARDEN: actor}, guard, cluster, clock.now,
+            cluster, ledger, {Role.KEEPER: actor, Role.WARDEN: actor}, guard,
+            JoinedForecasts(watching.forecasts, *foresight), clock.now,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            rules=ActingRules(_simulated_rules(settings, asked.speed), ledger),
+            rules=watching.rules(rules, settings.watch, ledger),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock.now,

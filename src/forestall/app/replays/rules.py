@@ -16,10 +16,10 @@ from forestall.show.report import Section
 _HOUR: Final = 3600
 NOT_KNOWN: Final = (
     "Played again is the rule `risk`; of the others a ledger holds only what they proposed, so a "
-    "rule that was off then cannot be tried. Not known: who foresaw a failure, so all "
-    "forecasts are trusted as one; whether a person would have agreed, and the guard let it pass; jobs that "
-    "shared nodes; whether other nodes were free for those that would have run elsewhere; "
-    "failures that a drain or reboot would have kept from coming."
+    "rule that was off then cannot be tried. Not known: who foresaw a failure, so that all "
+    "forecasts are trusted as one; whether a person would have agreed, and the guard let it pass; "
+    "jobs that shared nodes; whether other nodes were free for those that would have run "
+    "elsewhere; failures that a drain or reboot would have kept from coming."
 )
 
 
