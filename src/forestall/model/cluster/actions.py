@@ -49,6 +49,8 @@ class Submit(_Acting):
     signal : as ``sbatch --signal`` has it, such as ``B:USR1@300``
     directory : where it runs ("": where the command does)
     user : whose job it is ("": of whom the process runs as)
+    tried : whether this may have been sent before: then the queue is asked first whether the job is
+        there, of which slurmrestd shows nothing less than the whole
     """
 
     script: str
@@ -69,6 +71,7 @@ class Submit(_Acting):
     directory: str = ""
     output: str = ""
     user: str = ""
+    tried: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -79,8 +79,12 @@ def perform(
     read : what the action is about, freshly seen
     write : carries it out; returns the number of a job that was submitted, else 0
 
+    A job that was never sent before is submitted without a look.
+
     Raises WriteError. Where the fresh look fails, nothing was done.
     """
+    if isinstance(action, Submit) and not action.tried:
+        return ActionResult(action.id, False, write(action, ClusterView({}, {}, {})))
     try:
         seen = read(action)
     except LookError as error:

@@ -115,6 +115,9 @@ class ModelCluster:
 
     def _write(self, action: Action, _: ClusterView) -> int:
         mishaps = self.mishaps
+        if not self.world.state.answers:
+            message = "unable to contact slurm controller"
+            raise WriteError(WriteFault.UNREACHABLE, action.id, message)
         if self.rights < right(action):
             raise WriteError(WriteFault.NOT_PERMITTED, action.id, "Access/permission denied")
         if self._acting.draw() < mishaps.killed:
