@@ -13,6 +13,7 @@ from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller
 from forestall.live.slurm.outlook import ListedForecasts, NodeForecast, NodeForecasts
+from forestall.live.slurm.testing import CheckedReturns, NodeTest
 from forestall.model.cluster.actions import DrainNode, RebootNode, ResumeNode
 from forestall.model.cluster.nouns import ClusterView
 from forestall.model.live.intents import Role
@@ -70,6 +71,7 @@ class Ruled:
         health: HealthLines | None = None,
         guard: GuardSettings = GUARD,
         ledger: LiveLedger | None = None,
+        test: NodeTest | None = None,
     ) -> None:
         self.world = SlurmWorld(world, seed)
         self.cluster = ModelCluster(self.world)
@@ -77,7 +79,9 @@ class Ruled:
         self.rules = None
         if settings is not None:
             self.rules = ActingRules(settings, self.ledger, health=health)
-        actor = ClusterActor(self.cluster, lambda _: "")
+        clock = lambda: self.cluster.clock  # noqa: E731
+        returns = None if test is None else CheckedReturns(self.cluster, test, clock)
+        actor = ClusterActor(self.cluster, lambda _: "", returns=returns)
         told = ListedForecasts() if forecasts is None else forecasts(self.world)
         self.controller = Controller(
             self.cluster, self.ledger, {Role.WARDEN: actor}, guard, told,

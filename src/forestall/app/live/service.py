@@ -13,6 +13,7 @@ from forestall.app.live.kept_book import KeptBook
 from forestall.app.live.loop import CycleLoop
 from forestall.app.live.places import book_of
 from forestall.app.live.real import cluster_of, keeper_of, submits_for, warden_of
+from forestall.app.live.returns import returns_of
 from forestall.app.live.settings import LiveSettings
 from forestall.app.live.simulated import SimulatedCluster
 from forestall.app.live.watching import Watching
@@ -122,7 +123,10 @@ def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tel
             tell(f"the simulated cluster begins anew with the jobs of {taken} open promises")
         guard = _lively(settings, 2 * ahead)
         clock = cluster.clock
-        actor = ClusterActor(cluster, _owner_in(ledger), features_of=_features_in(ledger))
+        actor = ClusterActor(
+            cluster, _owner_in(ledger), features_of=_features_in(ledger),
+            returns=returns_of(settings.warden, cluster, clock.now),
+        )  # fmt: skip
         watching = Watching.of(settings.watch, guard, time.time)
         foresight = () if watching.predictors else (cluster,)
         rules = _simulated_rules(settings, asked.speed)

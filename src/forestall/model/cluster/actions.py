@@ -17,6 +17,9 @@ RESERVATION_FLAGS: Final = ("FLEX", "REPLACE_DOWN", "PURGE_COMP", "NO_HOLD_JOBS_
 """Start early and run over; swap nodes that go down; vanish when the job is done; let jobs that
 still wait at the end go on waiting outside."""
 
+TEST_FLAGS: Final = ("MAINT", "IGNORE_JOBS")
+"""Take nodes in whatever state they are."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 _FEATURES: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:&|()*=+-]{0,199}")
 _SIGNAL: Final = re.compile(r"(?:B:|R:|BR:|RB:)?[A-Z0-9+]{1,12}(?:@\d{1,5})?")
@@ -122,6 +125,32 @@ class Reserve(_Acting):
                 _fits(place, name, _NAME, "a name", empty=False)
         if not self.users and not self.accounts:
             raise ParameterError("users", self.users, "a user or an account")
+
+
+@dataclass(frozen=True)
+class ReserveNode(_Acting):
+    """Keep a node for a test of ours, whatever state it is in and whoever runs there still.
+
+    Parameters
+    ----------
+    start, time : Unix seconds, and seconds
+    users : who may use it; at least one
+    """
+
+    node: str
+    start: int
+    time: int
+    users: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _node_names("node", (self.node,))
+        _at_least("time", self.time, 1)
+        _at_least("start", self.start, 1)
+        if not self.users:
+            raise ParameterError("users", self.users, "a user")
+        for name in self.users:
+            _fits("users", name, _NAME, "a name", empty=False)
 
 
 @dataclass(frozen=True)
@@ -237,7 +266,7 @@ class RebootNode(_OnNode):
 
 OnJob: TypeAlias = Requeue | StartNow | Hold | Release | SignalJob | Exclude
 OnNode: TypeAlias = DrainNode | ResumeNode | RebootNode
-Action: TypeAlias = Submit | Reserve | Unreserve | OnJob | OnNode
+Action: TypeAlias = Submit | Reserve | ReserveNode | Unreserve | OnJob | OnNode
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from forestall.model.cluster.actions import (
     Release,
     Requeue,
     Reserve,
+    ReserveNode,
     SignalJob,
     StartNow,
     Submit,
@@ -49,7 +50,7 @@ def standing(action: Action, seen: ClusterView) -> Standing:
     """
     if isinstance(action, Submit):
         return Standing.DONE if submitted(action.id, seen) else Standing.OPEN
-    if isinstance(action, Reserve):
+    if isinstance(action, Reserve | ReserveNode):
         there = reservation_name(action.id) in seen.reservations
         return Standing.DONE if there else Standing.OPEN
     if isinstance(action, Unreserve):
@@ -65,6 +66,14 @@ def submitted(identity: str, seen: ClusterView) -> int:
     numbers = [job.id for job in seen.jobs.values() if job.mark.promise == identity]
     numbers += [run.job for run in seen.runs if Mark.parse(run.comment, "").promise == identity]
     return min(numbers, default=0)
+
+
+def state_of(identity: str, seen: ClusterView) -> str:
+    """Return the state of the job that an action submitted, "" where none is seen."""
+    number = submitted(identity, seen)
+    if number in seen.jobs:
+        return seen.jobs[number].state
+    return next((run.state for run in reversed(seen.runs) if run.job == number), "")
 
 
 def perform(

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections import deque
 
-from forestall.model.cluster.actions import Action, ActionResult, Release, SignalJob
+from forestall.model.cluster.actions import Action, ActionResult, Release, SignalJob, Submit
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
 from forestall.model.cluster.looks import LookAnswers, snapshot
 from forestall.model.cluster.marks import noted
 from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
 from forestall.model.cluster.rights import Right, right
-from forestall.model.cluster.standing import Standing, perform, standing
+from forestall.model.cluster.standing import Standing, perform, standing, state_of
 from forestall.simulate.slurm.chance import Chance
 from forestall.simulate.slurm.moves import PARTITION
 from forestall.simulate.slurm.picture import Picture, picture, seen
@@ -107,6 +107,10 @@ class ModelCluster:
     def find(self, action: Action) -> Standing:
         """Return whether an action has taken effect, as `LiveCluster.find`."""
         return standing(action, self._around(action))
+
+    def job_state(self, action: Submit) -> str:
+        """Return the state of a job that was submitted, as `LiveCluster.job_state`."""
+        return state_of(action.id, self._around(action))
 
     def _around(self, action: Action) -> ClusterView:
         if not self.world.state.answers:
