@@ -32,6 +32,8 @@ partition_nodes = 2
 partition_percent = 50
 cool_down = 60
 approve = []
+test = "{test}"
+test_time = "5m"
 [rules]
 drain = ["health"]
 reboot = []
@@ -175,9 +177,11 @@ def test_the_warden_is_a_process_of_its_own(tmp_path: Path) -> None:
 
 
 def test_an_ill_node_is_drained_and_comes_back_by_the_sites_check(tmp_path: Path) -> None:
-    """A simulated cluster with the site's check and a warden that may act, in a process."""
+    """A simulated cluster with the site's check, a test job before nodes return, and a warden that
+    may act, in a process."""
     health, settings = tmp_path / "health", tmp_path / "forestall.toml"
-    settings.write_text(ILL.format(health=health))
+    (tmp_path / "test.sh").write_text("#!/bin/sh\nexec ./well\n")
+    settings.write_text(ILL.format(health=health, test=tmp_path / "test.sh"))
     server = Process(tmp_path, "--settings", str(settings))
     try:
         with server.client(server.told["operator_token"]) as client:
@@ -195,10 +199,14 @@ def test_an_ill_node_is_drained_and_comes_back_by_the_sites_check(tmp_path: Path
             [drain] = [one for one in told if one["action"] == "drain"]
             assert drain["target"] == names[2]
             health.write_text(f"{names[2]}: ok\n")
-            wait(lambda: not node()["reason"])
-            costs = {one["action"]: one for one in client.get("/api/v1/costs").json()["costs"]}
-            assert (costs["drain"]["done"], costs["resume"]["done"]) == (1, 1)
-            assert costs["drain"]["realised"] == 0.0
+
+            def costs(action: str) -> dict[str, Any]:
+                told = client.get("/api/v1/costs").json()["costs"]
+                return dict(next((one for one in told if one["action"] == action), {"done": 0}))
+
+            wait(lambda: costs("resume")["done"] == 1)  # its test has ended well
+            assert node()["reason"] == ""
+            assert (costs("drain")["done"], costs("drain")["realised"]) == (1, 0.0)
     finally:
         assert server.end(signal.SIGTERM)[0] == 0
     with LiveLedger(server.ledger, writes=False) as ledger:

@@ -69,7 +69,7 @@ class Watch:
     ) -> None:
         self.cluster = SlurmCommands(SlurmLimits(read=10, write=10))
         self.ledger = LiveLedger(f"sqlite:///{path}")
-        self.rules = ActingRules(settings, self.ledger, health=health)
+        self.rules = ActingRules(settings, self.ledger, health=health, tested=test is not None)
         clock = lambda: int(time.time())  # noqa: E731
         returns = None if test is None else CheckedReturns(self.cluster, test, clock)
         actor = ClusterActor(self.cluster, lambda _: "root", returns=returns)

@@ -78,7 +78,7 @@ class Ruled:
         self.ledger = MemoryLedger() if ledger is None else ledger
         self.rules = None
         if settings is not None:
-            self.rules = ActingRules(settings, self.ledger, health=health)
+            self.rules = ActingRules(settings, self.ledger, health=health, tested=test is not None)
         clock = lambda: self.cluster.clock  # noqa: E731
         returns = None if test is None else CheckedReturns(self.cluster, test, clock)
         actor = ClusterActor(self.cluster, lambda _: "", returns=returns)

@@ -54,6 +54,23 @@ def test_one_that_fails_is_drained_again_and_left_to_people() -> None:
     assert one.world.state.reservations == {}
 
 
+def test_one_that_works_still_is_not_tested() -> None:
+    health = SaidHealth()
+    one = Ruled(1, QUIET, RuleSettings(reboot=(), rest=0), health=health, test=TEST)
+    one.cluster.act(Submit("own", "#!/bin/sh\n", 8, 7200, user="ann"))
+    one.play(120)
+    health.said = {"n3": "no fan"}
+    one.play(120)
+    health.said = {"n3": "ok"}
+    [job] = one.world.state.jobs.values()
+    while one.world.state.jobs.get(job.id, job).state == "RUNNING":
+        assert one.deeds(ResumeNode) == []
+        one.play(60)
+    one.play(1200)
+    assert one.deeds(ResumeNode) == ["n3"]
+    assert one.world.state.nodes["n3"].in_service
+
+
 class Drained:
     """A node that we drained, and the intent to bring it back."""
 
@@ -121,7 +138,7 @@ def test_a_job_that_never_begins_is_not_waited_for_longer() -> None:
     one.actor.carry_out(one.intent)
     [job] = [job for job in one.world.state.jobs.values() if job.name == "forestall-test"]
     one.world.state.job(job._replace(state="PENDING", priority=0))
-    one.returns._clock = lambda: one.intent.decided + 300 + 2 * MARGIN
+    one.returns._clock = lambda: one.intent.decided + 300 + MARGIN
     assert one.actor.effect_of(one.intent) == Effect.NOT_DONE
     assert one.world.state.nodes["n3"].reason.startswith("forestall: test: the job did not end")
 

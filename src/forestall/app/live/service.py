@@ -134,7 +134,9 @@ def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tel
             cluster, ledger, {Role.KEEPER: actor, Role.WARDEN: actor}, guard,
             JoinedForecasts(watching.forecasts, *foresight), clock.now,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            rules=watching.rules(rules, settings.watch, ledger),
+            rules=watching.rules(
+                rules, settings.watch, ledger, tested=bool(settings.warden.test)
+            ),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock.now,
@@ -194,7 +196,10 @@ def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
         controller = Controller(
             cluster_of(settings.slurm), ledger, actors, guard, watching.forecasts, clock,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            site=kept.site, rules=watching.rules(settings.rules, settings.watch, ledger),
+            site=kept.site,
+            rules=watching.rules(
+                settings.rules, settings.watch, ledger, tested=bool(settings.warden.test)
+            ),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock,

@@ -76,11 +76,20 @@ class Watching:
         planned = MaintenanceForecasts(guard.maintenance)
         return cls(JoinedForecasts(planned, *predictors), predictors, wall)
 
-    def rules(self, settings: RuleSettings, table: WatchTable, ledger: LiveLedger) -> ActingRules:
-        """Return the rules, which go by the site's check and by odd metrics where there are
-        such."""
+    def rules(
+        self,
+        settings: RuleSettings,
+        table: WatchTable,
+        ledger: LiveLedger,
+        *,
+        tested: bool = False,
+    ) -> ActingRules:
+        """Return the rules, which go by the site's check and by odd metrics where there are such;
+        `tested`: nodes return by way of a test job."""
         odd = self.predictors[-1].odd if self.predictors else None
-        return ActingRules(settings, ledger, health=health_of(table, self.wall), odd=odd)
+        return ActingRules(
+            settings, ledger, health=health_of(table, self.wall), odd=odd, tested=tested
+        )
 
 
 def health_of(table: WatchTable, wall: Wall = None) -> HealthLines | None:

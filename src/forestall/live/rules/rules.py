@@ -61,6 +61,7 @@ class ActingRules:
     health : what the site's check says; None: the site has none
     odd : tells of nodes with odd metrics (`forestall.live.watch.forecasts`)
     lemons : nodes that fail more often than chance allows, and why, in words
+    tested : nodes return by way of a test job: those that work still wait
 
     `alarms` are those of the last cycle, those of many nodes at once included: such an alarm drains
     nobody, since its cause is none of the nodes'.
@@ -74,12 +75,13 @@ class ActingRules:
         health: HealthLines | None = None,
         odd: Odd | None = None,
         lemons: Mapping[str, str] | None = None,
+        tested: bool = False,
     ) -> None:
         self.settings = settings
         self.memory = NodeMemory(settings)
         self.alarms: tuple[NodeAlarm, ...] = ()
         self._ledger, self._health, self._odd = ledger, health, odd
-        self._lemons = dict(lemons or {})
+        self._lemons, self._tested = dict(lemons or {}), tested
         self._found: list[NodeFinding] = []
         self._until: dict[str, int] = {}
 
@@ -179,6 +181,8 @@ class ActingRules:
                 if not (node.busy or node.promised):
                     count += 1
                     yield self._reboot(rule, name, sight, stakes)
+            elif self._tested and node.busy:
+                continue
             elif name not in ill and self._may_return(known, one, node, rule):
                 count += 1
                 reason = f"{rule}: {self._why_back(known)}"

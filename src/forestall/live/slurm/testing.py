@@ -28,8 +28,10 @@ from forestall.model.cluster.marks import reservation_name
 from forestall.model.cluster.standing import Standing
 from forestall.model.live.intents import Intent
 
-MARGIN: Final = 600
-"""s beyond a test's time for which the node is kept: a job on it may have to end first."""
+MARGIN: Final = 1200
+"""s beyond a test's time for which it is waited for: a job on the node may have to end first."""
+KEPT: Final = 86_400
+"""s beyond a test's time for which the node is kept, should nobody come back to settle it."""
 FAILED: Final = "test"
 """The reason of a node whose test did not end well begins so: no rule brings it back."""
 _ON_THE_WAY: Final = frozenset({"PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED"})
@@ -61,7 +63,7 @@ class CheckedReturns:
         """Keep the node, bring it back, and submit the test. Raises WriteError; after AMBIGUOUS
         `effect` takes back what was done."""
         keep = ReserveNode(
-            intent.id, intent.target, self._clock(), self._test.time + MARGIN, (self._test.user,)
+            intent.id, intent.target, self._clock(), self._test.time + KEPT, (self._test.user,)
         )
         self._cluster.act(keep)
         try:
@@ -81,7 +83,7 @@ class CheckedReturns:
         if state == "COMPLETED":
             self._cluster.act(self._let_go(intent))
             return Effect.DONE
-        late = self._clock() >= intent.decided + self._test.time + 2 * MARGIN
+        late = self._clock() >= intent.decided + self._test.time + MARGIN
         if state in _ON_THE_WAY and not late:
             return Effect.UNKNOWN
         words = f"{FAILED}: the job ended {state}" if state else intent.reason
