@@ -132,7 +132,7 @@ class _Wanted:
         return NodeStakes(min(len(ends) / max(there, 1), 1.0), lost / max(len(ends), 1), ends, now)
 
 
-class _Told:
+class _Forewarned:
     """What the engine was told to be foreseen; without what is certain, such as maintenance, and
     what rules said only to keep promises away."""
 
@@ -162,7 +162,7 @@ def rule_again(
     failures.read()
     found = RuledAgain(failures=failures.count)
     _as_proposed(found, recorded, settings)
-    history, told = NodeHistory(recorded), _Told()
+    history, told = NodeHistory(recorded), _Forewarned()
     wanted = _Wanted(history, settings)
     drains, down, now, run = list[tuple[int, NodeFinding]](), frozenset[str](), 0, 0
     for row in recorded.cycles():
