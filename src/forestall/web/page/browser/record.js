@@ -83,7 +83,7 @@ export const Record = {
   </table></div>
   <p class="fs-soft fs-note">Counted are predictions that mattered to a decision, and whose time is over. Of Brier scores the lower is better.</p>
 </section>
-<section v-if="viewer.operates" class="fs-panel" aria-labelledby="fs-costs-title">
+<section v-if="viewer.operates" class="fs-panel fs-wide" aria-labelledby="fs-costs-title">
   <h2 id="fs-costs-title">What actions cost and saved</h2>
   <p class="fs-lead">{{ gain }}</p>
   <div v-if="costs.length" class="fs-scroll"><table class="fs-table" aria-label="Costs of actions">
