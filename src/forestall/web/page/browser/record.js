@@ -74,7 +74,7 @@ export const Record = {
     </table></div>
   </div>
 </section>
-<section class="fs-panel" aria-labelledby="fs-predictors-title">
+<section class="fs-panel fs-wide" aria-labelledby="fs-predictors-title">
   <h2 id="fs-predictors-title">Predictors</h2>
   <p class="fs-lead">{{ best }}</p>
   <div v-if="predictors.length" class="fs-scroll"><table class="fs-table" aria-label="Predictors">
