@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -21,6 +22,25 @@ from forestall.live.warden.client import WardenActor
 
 SCRIPT = "#!/bin/sh\nexec ./model\n"
 START = [sys.executable, "-m", "forestall", "serve"]
+
+ILL: Final = """
+[warden]
+switch = "on"
+nodes = 2
+percent = 50
+partition_nodes = 2
+partition_percent = 50
+cool_down = 60
+approve = []
+test = "{test}"
+test_time = "5m"
+[rules]
+drain = ["health"]
+reboot = []
+rest = 60
+[watch]
+check_file = "{health}"
+"""
 
 
 class Process:
@@ -154,3 +174,47 @@ def test_the_warden_is_a_process_of_its_own(tmp_path: Path) -> None:
         process.communicate(timeout=60)
     assert process.returncode == 0
     assert not path.exists()
+
+
+def test_an_ill_node_is_drained_and_comes_back_by_the_sites_check(tmp_path: Path) -> None:
+    """A simulated cluster with the site's check, a test job before nodes return, and a warden that
+    may act, in a process."""
+    health, settings = tmp_path / "health", tmp_path / "forestall.toml"
+    (tmp_path / "test.sh").write_text("#!/bin/sh\nexec ./well\n")
+    settings.write_text(ILL.format(health=health, test=tmp_path / "test.sh"))
+    server = Process(tmp_path, "--settings", str(settings))
+    try:
+        with server.client(server.told["operator_token"]) as client:
+
+            def node() -> dict[str, Any]:
+                [one] = [one for one in client.get("/api/v1/nodes").json()["nodes"]
+                         if one["name"] == names[2]]  # fmt: skip
+                return dict(one)
+
+            wait(lambda: client.get("/api/v1/nodes").json()["nodes"])
+            names = [one["name"] for one in client.get("/api/v1/nodes").json()["nodes"]]
+            health.write_text(f"{names[2]}: no fan\n")
+            wait(lambda: "no fan" in str(node()["reason"]))
+            told = client.get("/api/v1/proposals").json()["proposals"]
+            [drain] = [one for one in told if one["action"] == "drain"]
+            assert drain["target"] == names[2]
+            health.write_text(f"{names[2]}: ok\n")
+
+            def costs(action: str) -> dict[str, Any]:
+                told = client.get("/api/v1/costs").json()["costs"]
+                return dict(next((one for one in told if one["action"] == action), {"done": 0}))
+
+            wait(lambda: costs("resume")["done"] == 1)  # its test has ended well
+            assert node()["reason"] == ""
+            assert (costs("drain")["done"], costs("drain")["realised"]) == (1, 0.0)
+    finally:
+        assert server.end(signal.SIGTERM)[0] == 0
+    with LiveLedger(server.ledger, writes=False) as ledger:
+        assert not check(ledger).wrong
+
+
+def wait(true: Callable[[], Any], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"not yet after {seconds} s"
+        time.sleep(0.1)

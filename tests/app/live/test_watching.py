@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -9,13 +11,18 @@ import numpy as np
 import pytest
 
 from forestall.app.kit.predictor_files import save_predictor
+from forestall.app.live.service import SimulatedOptions, simulated_service
 from forestall.app.live.settings import live_settings
-from forestall.app.live.watching import Watching, health_of
+from forestall.app.live.watching import Watching, WatchTable, health_of
 from forestall.model.cluster.nouns import ClusterView
 from forestall.model.errors import ParameterError, TraceError
+from forestall.model.live.desk import Viewer
 from forestall.predict.registry import new_learner
 from forestall.simulate.slurm.moves import fresh
 from live.watch.test_watch import NAMES, NOW, failures, history
+from web.serving import settings_of
+
+OLGA = Viewer("olga", "operator")
 
 
 def seen() -> ClusterView:
@@ -64,3 +71,28 @@ def test_a_predictor_of_metrics_needs_them(tmp_path: Path) -> None:
     settings = live_settings({"watch": {"predictor": [str(tmp_path / "p")]}})
     with pytest.raises(ParameterError, match="a source of metrics, with outlier"):
         Watching.of(settings.watch, settings.guard)
+
+
+def test_a_simulated_cluster_is_watched_by_the_clock_of_files(tmp_path: Path) -> None:
+    """Its own clock runs years ahead; a predictor stands in for what is foreseen of the world."""
+    learner = new_learner("rate")
+    learner.fit(failures())
+    save_predictor(learner, tmp_path / "rate.predictor")
+    (tmp_path / "health").write_text("n1: no fan\n")
+    table = WatchTable(
+        predictor=(str(tmp_path / "rate.predictor"),), check_file=str(tmp_path / "health"),
+        horizon=600,
+    )  # fmt: skip
+    told: list[str] = []
+    asked = SimulatedOptions(8, 10_000.0)
+    service = simulated_service(replace(settings_of(tmp_path), watch=table), asked, told.append)
+    try:
+        for _ in range(3):
+            assert service.loop.once(), told
+            time.sleep(0.3)  # in which the cluster's clock goes on by 50 minutes
+        reasons = [one.reason for one in service.desk.proposals(OLGA) if one.action == "drain"]
+        assert "health: the site's check: no fan" in reasons
+        by = {one.by for one in service.desk.nodes(OLGA)}
+        assert "simulated foresight" not in by
+    finally:
+        service.stop()

@@ -9,7 +9,11 @@ import pytest
 
 from cli.calls import call
 from forestall.app.replays.promises import judged
+from forestall.live.ledger.store import LiveLedger
+from forestall.live.rules.settings import RuleSettings
+from forestall.simulate.slurm.settings import WorldSettings
 from live.replays.ledgers import spoilt, written
+from live.rules.world import Oracle, Ruled
 from postgresql_server.server import PostgresqlServer
 
 LIMITS = """
@@ -99,12 +103,35 @@ def test_what_if(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert call(capsys, "replay", path, *asked, "--out", out).code == 0, "its own folder again"
 
 
+def test_other_rules_on_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = WorldSettings(nodes=16, load=0.7, run=3600.0, widest=4, failure=6 * 3600.0)
+    path, rules = tmp_path / "ledger.db", tmp_path / "serve.toml"
+    with LiveLedger(f"sqlite:///{path}") as ledger:
+        Ruled(2, world, RuleSettings(), Oracle, ledger=ledger).play(20_000)
+    rules.write_text("[rules]\nworth = 0.5\n")
+    asked = ("--rules", rules, "--predictor", "hindsight")
+    done = call(capsys, "replay", path, *asked)
+    assert done.code == 0
+    assert "With other rules on nodes" in done.out
+    assert max(map(len, done.out.splitlines())) <= 100
+    told = json.loads(call(capsys, "replay", path, *asked, "--json").out)["what_if"]["rules"]
+    assert told["drains"] == told["failures_in_time"] > 0  # hindsight is never wrong
+    assert told["of_nodes_in_service"]["drains"] <= told["drains"]
+    assert told["proposed"]["risk"] > 0
+    assert call(capsys, "replay", path, *asked, "--out", tmp_path / "out").code == 0
+    assert len((tmp_path / "out" / "drains.csv").read_text().splitlines()) == told["drains"] + 1
+    rules.write_text("[rules]\nleast = 2\n")
+    done = call(capsys, "replay", path, "--rules", rules)
+    assert (done.code, "least" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
         (("--predictor", "nobody"), "none, hindsight, or a file"),
         (("--wanted", "1.5"), "wanted"),
         (("--guard", "/nowhere.toml"), "nowhere.toml"),
+        (("--rules", "/nowhere.toml"), "nowhere.toml"),
         (("--policy", "a:B"), "nothing: a ledger's engine has its own"),
     ],
 )

@@ -3,6 +3,7 @@ stays as it is."""
 
 from __future__ import annotations
 
+import getpass
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,7 +22,8 @@ from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller
 from forestall.live.slurm.outlook import ListedForecasts
-from forestall.model.cluster.nouns import ClusterNode
+from forestall.live.slurm.testing import CheckedReturns, NodeTest
+from forestall.model.cluster.nouns import ClusterJob, ClusterNode
 from forestall.model.live.intents import Role
 from live.rules.world import SaidHealth
 from slurm_cluster.cluster import Cluster as RealSlurm
@@ -58,18 +60,29 @@ def _here(slurm: RealSlurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 class Watch:
     """A controller with rules on a real cluster."""
 
-    def __init__(self, path: Path, settings: RuleSettings, health: SaidHealth | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: RuleSettings,
+        health: SaidHealth | None,
+        test: NodeTest | None = None,
+    ) -> None:
         self.cluster = SlurmCommands(SlurmLimits(read=10, write=10))
         self.ledger = LiveLedger(f"sqlite:///{path}")
-        self.rules = ActingRules(settings, self.ledger, health=health)
-        actor = ClusterActor(self.cluster, lambda _: "root")
+        self.rules = ActingRules(settings, self.ledger, health=health, tested=test is not None)
+        clock = lambda: int(time.time())  # noqa: E731
+        returns = None if test is None else CheckedReturns(self.cluster, test, clock)
+        actor = ClusterActor(self.cluster, lambda _: "root", returns=returns)
         self.controller = Controller(
             self.cluster, self.ledger, {Role.WARDEN: actor}, GUARD, ListedForecasts(),
-            lambda: int(time.time()), rules=self.rules,
+            clock, rules=self.rules,
         )  # fmt: skip
 
     def node(self, name: str) -> ClusterNode:
         return self.cluster.look().nodes[name]
+
+    def job(self, number: int) -> ClusterJob:
+        return self.cluster.look().jobs[number]
 
     def until(self, what: str, true: Callable[[], bool], seconds: float = 60) -> None:
         """Do a cycle a second until something is true."""
@@ -127,6 +140,38 @@ def test_an_ill_node_is_drained_and_comes_back_and_a_persons_stays(
     assert [(cost.action, cost.done) for cost in costs(one.ledger, int(time.time()))] == [
         ("drain", 1), ("resume", 1),
     ]  # fmt: skip
+    assert check(one.ledger).wrong == ()
+    one.ledger.close()
+
+
+def test_nodes_return_by_way_of_a_test_job(
+    slurm: RealSlurm, tmp_path: Path, told: SaidHealth
+) -> None:
+    """Nobody else's job starts on them before; the one whose test fails stays out."""
+    script = "#!/bin/sh\nsleep 3\n[ $SLURMD_NODENAME = n2 ]\n"
+    test = NodeTest(script, 60, getpass.getuser())
+    told.said = {"n2": "no fan", "n4": "no fan"}
+    one = Watch(tmp_path / "ledger.db", RuleSettings(reboot=(), rest=0), told, test)
+    for name in ("n2", "n4"):
+        one.until("it is drained", lambda name=name: not one.node(name).in_service)
+        other = slurm.submit("-w", name, "-J", f"other-{name}", run="exit 0")
+        told.said = {**told.said, name: "ok"}
+        if name == "n2":
+            one.until("it is back", lambda: ("resume", "n2", "confirmed: its effect was seen")
+                      in one.states())  # fmt: skip
+            jobs = one.cluster.look().jobs
+            [end] = [job.end for job in jobs.values() if job.name == "forestall-test"]
+            one.until("others start", lambda other=other: one.job(other).state == "COMPLETED")
+            assert (one.job(other).start or 0) >= (end or 0)
+        else:
+            one.until("it is out again", lambda: one.node("n4").reason.startswith(
+                "forestall: test: the job ended FAILED"))  # fmt: skip
+            slurm.command("scancel", str(other))
+    assert not one.cluster.look().reservations
+    for _ in range(3):
+        one.controller.cycle()
+        time.sleep(1)
+    assert one.written()["resume", "n4"] == one.written()["resume", "n2"] == 1
     assert check(one.ledger).wrong == ()
     one.ledger.close()
 

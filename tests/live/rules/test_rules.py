@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.live.guard.settings import GuardSettings
+from forestall.live.ledger.failures import LedgerFailures
 from forestall.live.ledger.rows import IntentRow
 from forestall.live.rules.costs import CostBook, costs
 from forestall.live.rules.findings import NodeFinding, alarms_of
@@ -252,7 +253,7 @@ def test_costs_add_up_to_what_was_done() -> None:
     [drain] = costs(one.ledger, one.world.state.now)
     assert (drain.role, drain.action, drain.proposed, drain.done) == ("warden", "drain", 1, 1)
     assert drain.spent == 0.0  # nothing ran, so that the node's time was worth nothing
-    book = CostBook(one.ledger)
+    book = CostBook(one.ledger, LedgerFailures(one.ledger))
     book.told(one.world.state.now)
     health.said = {"n3": "ok"}
     one.play(600)

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from forestall.live.guard.settings import GuardSettings, RoleSettings
+from forestall.live.ledger.store import LiveLedger
 from forestall.live.rules.health import HealthLines
 from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller
 from forestall.live.slurm.outlook import ListedForecasts, NodeForecast, NodeForecasts
+from forestall.live.slurm.testing import CheckedReturns, NodeTest
 from forestall.model.cluster.actions import DrainNode, RebootNode, ResumeNode
 from forestall.model.cluster.nouns import ClusterView
 from forestall.model.live.intents import Role
@@ -68,14 +70,18 @@ class Ruled:
         forecasts: Callable[[SlurmWorld], NodeForecasts] | None = None,
         health: HealthLines | None = None,
         guard: GuardSettings = GUARD,
+        ledger: LiveLedger | None = None,
+        test: NodeTest | None = None,
     ) -> None:
         self.world = SlurmWorld(world, seed)
         self.cluster = ModelCluster(self.world)
-        self.ledger = MemoryLedger()
+        self.ledger = MemoryLedger() if ledger is None else ledger
         self.rules = None
         if settings is not None:
-            self.rules = ActingRules(settings, self.ledger, health=health)
-        actor = ClusterActor(self.cluster, lambda _: "")
+            self.rules = ActingRules(settings, self.ledger, health=health, tested=test is not None)
+        clock = lambda: self.cluster.clock  # noqa: E731
+        returns = None if test is None else CheckedReturns(self.cluster, test, clock)
+        actor = ClusterActor(self.cluster, lambda _: "", returns=returns)
         told = ListedForecasts() if forecasts is None else forecasts(self.world)
         self.controller = Controller(
             self.cluster, self.ledger, {Role.WARDEN: actor}, guard, told,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from forestall.live.ledger.rows import (
+    CycleRow,
     IntentRow,
     LedgerRow,
     OfferRow,
@@ -76,6 +77,12 @@ class MemoryLedger(LiveLedger):
     def one(self, kind: type[R], *key: Any) -> R | None:
         found: R | None = self.rows.get(kind, {}).get(key)
         return found
+
+    def cycles_telling(self, *kinds: str, after: int, upto: int) -> Iterator[CycleRow]:
+        for row in self.read(CycleRow, after=after):
+            told = {one["kind"] for one in row.events["events"]}
+            if row.number <= upto and not told.isdisjoint(kinds):
+                yield row
 
     def count(self, kind: type[LedgerRow]) -> int:
         return len(self.rows.get(kind, {}))

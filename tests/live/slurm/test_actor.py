@@ -42,6 +42,9 @@ class Cluster:
         self.done.append(action)
         return Done(action.id, False)
 
+    def job_state(self, action: ClusterAction) -> str:
+        raise LookError(LookFault.LATE, "queue", f"no look for {action.id}")
+
     def find(self, action: ClusterAction) -> Standing:
         if isinstance(self.fault, LookFault):
             raise LookError(self.fault, "queue", "no")

@@ -226,7 +226,13 @@ def test_record_predictors_and_costs(visit: Visit) -> None:
     table = page.get_by_role("table", name="Said and kept, by deciles")
     expect(table.get_by_role("row", name="90 % to 100 %")).to_contain_text("%")
     expect(page.get_by_text("Best so far: hazard")).to_be_visible()
-    expect(page.get_by_role("table", name="Costs of actions")).to_contain_text("112 node-h")
+    costs = page.get_by_role("table", name="Costs of actions")
+    expect(costs).to_contain_text("112 node-h")
+    expect(costs.get_by_role("row", name="drain")).to_contain_text("3.4 node-h to 32.6 node-h")
+    known = (
+        "Of 2 actions it is known whether the failure came: it came in 1, and 18 node-h were saved"
+    )
+    expect(page.get_by_text(known)).to_be_visible()
 
 
 def test_what_is_old_is_told(told: ServedDesk, visit: Visit) -> None:

@@ -217,5 +217,18 @@ class ToldDesk:
     def costs(self, viewer: Viewer) -> list[CostTold]:
         return [
             CostTold("keeper", "requeue", 12, 9, 91_000.0, 402_000.0),
-            CostTold("warden", "drain", 5, 3, 30_000.0, 122_000.0),
+            CostTold(
+                "warden",
+                "drain",
+                5,
+                3,
+                30_000.0,
+                122_000.0,
+                2,
+                1,
+                90_000.0,
+                64_800.0,
+                12_200.0,
+                117_300.0,
+            ),
         ]

@@ -13,6 +13,7 @@ from forestall.app.live.kept_book import KeptBook
 from forestall.app.live.loop import CycleLoop
 from forestall.app.live.places import book_of
 from forestall.app.live.real import cluster_of, keeper_of, submits_for, warden_of
+from forestall.app.live.returns import returns_of
 from forestall.app.live.settings import LiveSettings
 from forestall.app.live.simulated import SimulatedCluster
 from forestall.app.live.watching import Watching
@@ -27,10 +28,10 @@ from forestall.live.messages.messenger import Messenger
 from forestall.live.messages.settings import MessageSettings
 from forestall.live.messages.watch import DeskWatch
 from forestall.live.messages.ways import ways_of
-from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, ControllerSettings
+from forestall.live.slurm.outlook import JoinedForecasts
 from forestall.live.slurm.quoting import wanted_job
 from forestall.model.errors import ParameterError
 from forestall.model.live.intents import Role
@@ -122,11 +123,20 @@ def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tel
             tell(f"the simulated cluster begins anew with the jobs of {taken} open promises")
         guard = _lively(settings, 2 * ahead)
         clock = cluster.clock
-        actor = ClusterActor(cluster, _owner_in(ledger), features_of=_features_in(ledger))
+        actor = ClusterActor(
+            cluster, _owner_in(ledger), features_of=_features_in(ledger),
+            returns=returns_of(settings.warden, cluster, clock.now),
+        )  # fmt: skip
+        watching = Watching.of(settings.watch, guard, time.time)
+        foresight = () if watching.predictors else (cluster,)
+        rules = _simulated_rules(settings, asked.speed)
         controller = Controller(
-            cluster, ledger, {Role.KEEPER: actor, Role.WARDEN: actor}, guard, cluster, clock.now,
+            cluster, ledger, {Role.KEEPER: actor, Role.WARDEN: actor}, guard,
+            JoinedForecasts(watching.forecasts, *foresight), clock.now,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            rules=ActingRules(_simulated_rules(settings, asked.speed), ledger),
+            rules=watching.rules(
+                rules, settings.watch, ledger, tested=bool(settings.warden.test)
+            ),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock.now,
@@ -186,7 +196,10 @@ def real_service(settings: LiveSettings, tell: Tell) -> LiveService:
         controller = Controller(
             cluster_of(settings.slurm), ledger, actors, guard, watching.forecasts, clock,
             ControllerSettings(offer_life=settings.serve.offer_life),
-            site=kept.site, rules=watching.rules(settings.rules, settings.watch, ledger),
+            site=kept.site,
+            rules=watching.rules(
+                settings.rules, settings.watch, ledger, tested=bool(settings.warden.test)
+            ),
         )  # fmt: skip
         desk = ControllerDesk(
             controller, ledger, guard, clock,

@@ -21,7 +21,7 @@ TABLES: Final = ("serve", "guard", "keeper", "warden", "rules", "watch", "slurm"
 Port = Annotated[int, Field(ge=0, le=65535)]
 AtLeastOne = Annotated[int, Field(ge=1)]
 _RULES: Final = ("drain", "reboot", "steer")
-_WARDEN: Final = ("socket", "user", "users")
+_WARDEN: Final = ("socket", "user", "users", "test", "test_time")
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,10 @@ class WardenProcess(Declared):
     socket: Annotated[str, Setting("Path of the warden's socket")] = ""
     user: Annotated[str, Setting("User as whom the warden must run (default: any)")] = ""
     users: Annotated[tuple[str, ...], Setting("Users who may ask the warden")] = ()
+    test: Annotated[
+        str, Setting("Script of a job that must end well before a node returns; empty: none")
+    ] = ""
+    test_time: Annotated[AtLeastOne, Setting("That this job may take", unit="s")] = 300
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,12 @@ class SimulatedCluster:
             self._pass()
             return self._model.find(action)
 
+    def job_state(self, action: Submit) -> str:
+        """Return the state of a job that was submitted, as `LiveCluster.job_state`."""
+        with self._lock:
+            self._pass()
+            return self._model.job_state(action)
+
     def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
         """Return failures that are foreseen, as `forestall.live.slurm.outlook.NodeForecasts`."""
         with self._lock:

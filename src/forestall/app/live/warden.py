@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from forestall.app.live.real import cluster_of, user_id
+from forestall.app.live.returns import returns_of
 from forestall.app.live.settings import LiveSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.warden.server import Warden, WardenSettings
 from forestall.model.errors import ParameterError
+
+
+def _now() -> int:
+    return int(time.time())
 
 
 def run_warden(settings: LiveSettings, tell: Callable[[str], None]) -> None:
@@ -26,8 +31,9 @@ def run_warden(settings: LiveSettings, tell: Callable[[str], None]) -> None:
     own = WardenSettings(
         Path(named.socket), users or frozenset({os.geteuid()}), settings.guard.warden
     )
-    actor = ClusterActor(cluster_of(settings.slurm), lambda _: "")
-    warden = Warden(own, actor, lambda: int(time.time()))
+    cluster = cluster_of(settings.slurm)
+    returns = returns_of(named, cluster, _now)
+    warden = Warden(own, ClusterActor(cluster, lambda _: "", returns=returns), _now)
 
     def stop(*_: Any) -> None:
         warden.stop()

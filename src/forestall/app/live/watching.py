@@ -3,7 +3,7 @@ site's check, planned maintenance."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +22,7 @@ from forestall.live.watch.forecasts import MaintenanceForecasts, WatchingForecas
 from forestall.live.watch.metrics import MetricFiles
 from forestall.model.settings import Declared, Setting
 
+Wall = Callable[[], float] | None
 AtLeastOne = Annotated[int, Field(ge=1)]
 
 
@@ -50,13 +51,15 @@ class WatchTable(Declared):
 
 @dataclass(frozen=True)
 class Watching:
-    """What foresees failures, and the predictor that also tells of odd metrics, if any."""
+    """What foresees failures, and the predictor that also tells of odd metrics, if any; `wall` is
+    the clock of files, where the cluster has another one."""
 
     forecasts: NodeForecasts
     predictors: tuple[WatchingForecasts, ...]
+    wall: Wall = None
 
     @classmethod
-    def of(cls, table: WatchTable, guard: GuardSettings) -> Watching:
+    def of(cls, table: WatchTable, guard: GuardSettings, wall: Wall = None) -> Watching:
         """Return what settings say; the windows of maintenance are the guard's.
 
         Raises TraceError and ParameterError for a predictor that cannot be used.
@@ -65,26 +68,35 @@ class Watching:
             WatchingForecasts(
                 load_predictor(path),
                 events=EventTail(Path(table.events), table.events_form) if table.events else None,
-                metrics=MetricFiles(Path(table.metrics)) if table.metrics else None,
+                metrics=MetricFiles(Path(table.metrics), wall=wall) if table.metrics else None,
                 every=table.every, horizon=table.horizon, downtime=table.downtime,
             )
             for path in table.predictor
         )  # fmt: skip
         planned = MaintenanceForecasts(guard.maintenance)
-        return cls(JoinedForecasts(planned, *predictors), predictors)
+        return cls(JoinedForecasts(planned, *predictors), predictors, wall)
 
-    def rules(self, settings: RuleSettings, table: WatchTable, ledger: LiveLedger) -> ActingRules:
-        """Return the rules, which go by the site's check and by odd metrics where there are
-        such."""
+    def rules(
+        self,
+        settings: RuleSettings,
+        table: WatchTable,
+        ledger: LiveLedger,
+        *,
+        tested: bool = False,
+    ) -> ActingRules:
+        """Return the rules, which go by the site's check and by odd metrics where there are such;
+        `tested`: nodes return by way of a test job."""
         odd = self.predictors[-1].odd if self.predictors else None
-        return ActingRules(settings, ledger, health=health_of(table), odd=odd)
+        return ActingRules(
+            settings, ledger, health=health_of(table, self.wall), odd=odd, tested=tested
+        )
 
 
-def health_of(table: WatchTable) -> HealthLines | None:
+def health_of(table: WatchTable, wall: Wall = None) -> HealthLines | None:
     """Return what the site's check says, None where there is none."""
     if table.check:
-        return HealthCommand(table.check, table.every)
-    return HealthFile(Path(table.check_file)) if table.check_file else None
+        return HealthCommand(table.check, table.every, wall=wall)
+    return HealthFile(Path(table.check_file), wall=wall) if table.check_file else None
 
 
 def as_text(given: Mapping[str, Any]) -> Mapping[str, Any]:

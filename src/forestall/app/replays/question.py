@@ -32,6 +32,11 @@ class ReplayQuestion(Declared, group="What if (of a live ledger)"):
         Setting("Limits of keeper and warden, as forestall serve reads them", shown="FILE.toml"),
     ] = None
 
+    rules: Annotated[
+        Path | None,
+        Setting("Rules on nodes, as forestall serve reads them", shown="FILE.toml"),
+    ] = None
+
     @property
     def asks_engine(self) -> bool:
         """Whether another engine is asked for."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.kit.study_folder import StudyFolder, table_of
+from forestall.app.replays.moments import MOST, moment, of_all
 from forestall.app.replays.promises import JudgedProbabilities, judged
+from forestall.app.replays.rules import drain_row, rules_section
 from forestall.app.replays.study import LedgerReplayed
 from forestall.live.replays.guarded import UNKNOWN, GuardedAgain, GuardWord, JudgedAgain
 from forestall.live.replays.other import JobPlacedOtherwise, OtherPlayed, SaidOtherwise
@@ -23,8 +24,6 @@ from forestall.show.report import Report, Section
 if TYPE_CHECKING:
     import polars as pl
 
-MOST: Final = 20
-"""Rows of what differs."""
 WORLD: Final = (
     "Told of the cluster is what was recorded: jobs ran where they ran, nodes failed when they "
     "failed. With other decisions the cluster would have answered otherwise, so what would have "
@@ -43,10 +42,15 @@ def report(found: LedgerReplayed) -> Report:
         sections.append(engine_section(found, found.other))
     if found.guarded is not None:
         sections.append(guard_section(found.guarded))
+    if found.ruled is not None:
+        sections.append(rules_section(found.ruled))
     again = found.again
     window = f"{moment(again.begin)} to {moment(again.end)}" if again.cycles else "no cycle yet"
     asked = found.asked
-    chosen = {"predictor": asked.predictor, "wanted": asked.wanted, "guard": asked.guard}
+    chosen = {
+        "predictor": asked.predictor, "wanted": asked.wanted, "guard": asked.guard,
+        "rules": asked.rules,
+    }  # fmt: skip
     return Report(
         title="Replay of a ledger",
         headline=f"{found.name}: {counted(again.cycles, 'cycles')}, {window}",
@@ -56,11 +60,6 @@ def report(found: LedgerReplayed) -> Report:
         sources=(found.name,),
         parameters={name: str(value) for name, value in chosen.items() if value is not None},
     )
-
-
-def moment(at: int) -> str:
-    """Return s since 1970 as a date, UTC."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def verdict(found: LedgerReplayed) -> str:
@@ -191,7 +190,7 @@ def _placed(other: OtherPlayed) -> Table | None:
     ]
     records = [placed_row(one) for one in other.placed[:MOST]]
     heads = ("Cycle", "When (UTC)", "Job", "Placed", "Otherwise")
-    caption = f"Jobs first placed otherwise: {_of(len(rows), len(other.placed))}"
+    caption = f"Jobs first placed otherwise: {of_all(len(rows), len(other.placed))}"
     return Table.of("placed", heads, rows, records, right=(0,), caption=caption) if rows else None
 
 
@@ -215,7 +214,7 @@ def _said(changed: list[SaidOtherwise]) -> Table | None:
     ]  # fmt: skip
     records = [said_row(one) for one in changed[:MOST]]
     heads = ("Promise", "Asked (UTC)", "Deadline (UTC)", "Said", "Otherwise", "Became")
-    caption = f"Promises said otherwise: {_of(len(rows), len(changed))}"
+    caption = f"Promises said otherwise: {of_all(len(rows), len(changed))}"
     return Table.of("said", heads, rows, records, right=(3, 4), caption=caption) if rows else None
 
 
@@ -225,10 +224,6 @@ def _became(one: RecordedPromise) -> str:
 
 def _chance(value: float | None) -> str:
     return "none" if value is None or math.isnan(value) else f"{100 * value:.1f} %"
-
-
-def _of(shown: int, count: int) -> str:
-    return f"the first {shown} of {count:,}" if shown < count else f"{count:,}"
 
 
 def guard_section(guarded: GuardedAgain) -> Section:
@@ -258,7 +253,7 @@ def _changed(guarded: GuardedAgain) -> Table:
     ]  # fmt: skip
     records = [judged_row(one) for one in shown]
     heads = ("When (UTC)", "Action", "Target", "Was", "Otherwise")
-    caption = f"Intents judged otherwise: {_of(len(shown), len(guarded.changed))}"
+    caption = f"Intents judged otherwise: {of_all(len(shown), len(guarded.changed))}"
     return Table.of("judged", heads, rows, records, right=(), caption=caption)
 
 
@@ -268,7 +263,8 @@ def tables(found: LedgerReplayed) -> list[pl.DataFrame | None]:
     placed = () if other is None else map(placed_row, other.placed)
     said = () if other is None else map(said_row, other.said)
     judged_again = () if guarded is None else map(judged_row, guarded.judged)
-    return [_table(one) for one in (placed, said, judged_again)]
+    drains = () if found.ruled is None else map(drain_row, found.ruled.drains)
+    return [_table(one) for one in (placed, said, judged_again, drains)]
 
 
 def placed_row(one: JobPlacedOtherwise) -> dict[str, Any]:
@@ -304,7 +300,7 @@ def _table(rows: Iterable[dict[str, Any]]) -> pl.DataFrame | None:
 
 FOLDER: Final = StudyFolder[LedgerReplayed](
     keys=("ledger", "cycles_that_differ"),
-    tables=("placed.csv", "said.csv", "intents.csv"),
+    tables=("placed.csv", "said.csv", "intents.csv", "drains.csv"),
     figures=(),
     report=report,
     rows=tables,

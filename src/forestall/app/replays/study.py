@@ -11,6 +11,7 @@ from forestall.app.kit.progress import Progress
 from forestall.app.live.settings import read_live_settings
 from forestall.app.replays.promises import JudgedProbabilities, judged
 from forestall.app.replays.question import ReplayQuestion
+from forestall.live.ledger.failures import LedgerFailures
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.replays.forecasts import (
     HindsightForecasts,
@@ -22,6 +23,7 @@ from forestall.live.replays.forecasts import (
 from forestall.live.replays.guarded import GuardedAgain, judge_again
 from forestall.live.replays.other import EngineChange, OtherPlayed, play_other
 from forestall.live.replays.recorded import Recorded, RecordedPromise
+from forestall.live.replays.ruled import RuledAgain, rule_again
 from forestall.live.replays.same import PlayedAgain, play_again
 from forestall.model.errors import ParameterError
 from forestall.model.live.intents import Role
@@ -38,6 +40,7 @@ class LedgerReplayed:
     promises : all of the ledger
     other : what another engine would have decided; None: none was asked for
     guarded : what other limits would have let pass; None: none were asked for
+    ruled : what other rules on nodes would have drained; None: none were asked for
     """
 
     name: str
@@ -46,6 +49,7 @@ class LedgerReplayed:
     promises: tuple[RecordedPromise, ...]
     other: OtherPlayed | None
     guarded: GuardedAgain | None
+    ruled: RuledAgain | None = None
 
     @property
     def same(self) -> bool:
@@ -115,7 +119,27 @@ class LedgerReplayed:
                     for role, (was, other) in counts.items()
                 },
             }  # fmt: skip
+        if self.ruled is not None:
+            told["rules"] = _rules_told(self.ruled)
         return told
+
+
+def _rules_told(ruled: RuledAgain) -> dict[str, Any]:
+    """Return what other rules would have drained as JSON has it."""
+    new = ruled.new
+    return {
+        "proposed": dict(sorted(ruled.proposed.items())),
+        "proposed_not_otherwise": dict(sorted(ruled.left_out.items())),
+        "drains": len(ruled.drains),
+        "failures_seen": ruled.failures,
+        "failures_in_time": ruled.came,
+        "of_nodes_in_service": {
+            "drains": len(new),
+            "failures": sum(one.came for one in new),
+            "saved_node_s": sum(one.saved for one in new),
+            "spent_node_s": sum(one.spent for one in new),
+        },
+    }
 
 
 def find(target: str, asked: ReplayQuestion, progress: Progress | None = None) -> LedgerReplayed:
@@ -133,8 +157,13 @@ def find(target: str, asked: ReplayQuestion, progress: Progress | None = None) -
             other = play_other(recorded, change, progress)
         again = play_again(recorded, progress) if other is None else other.again
         guarded = None if settings is None else judge_again(recorded, settings)
+        ruled = None
+        if asked.rules is not None:
+            rules = read_live_settings(asked.rules).rules
+            forecasts = _forecasts(asked.predictor, recorded)
+            ruled = rule_again(recorded, LedgerFailures(ledger), rules, forecasts)
         promises = tuple(recorded.promises())
-        return LedgerReplayed(recorded.name, asked, again, promises, other, guarded)
+        return LedgerReplayed(recorded.name, asked, again, promises, other, guarded, ruled)
 
 
 def _forecasts(predictor: str | None, recorded: Recorded) -> ReplayForecasts | None:

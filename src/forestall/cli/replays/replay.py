@@ -86,7 +86,7 @@ def _replay_ledger(
 
 
 def _replay_run(folder: Path, given: Given, asked: question.ReplayQuestion, output: Output) -> None:
-    for name in ("predictor", "wanted", "guard"):
+    for name in ("predictor", "wanted", "guard", "rules"):
         if getattr(asked, name) is not None:
             raise ParameterError(name, getattr(asked, name), "nothing, for the folder of a run")
     if output.out is not None:

@@ -27,8 +27,6 @@ from forestall.model.live.intents import IntentState
 
 TENTHS: Final = 10
 _CHUNK: Final = 1000
-_FAILED: Final = "node_failed"
-"""By which a cycle with a failure is found in its text."""
 
 
 class BookedPromise(NamedTuple):
@@ -66,14 +64,6 @@ class SaidFailure(NamedTuple):
     start: int
     end: int
     probability: float
-
-
-class FailureCycle(NamedTuple):
-    """A cycle in whose events a node failed."""
-
-    seq: int
-    run: int
-    events: Any
 
 
 class LedgerQueries:
@@ -208,20 +198,6 @@ class LedgerQueries:
         ).join(last, last.c.seq == table.c.seq)  # fmt: skip
         with self._database.reading() as connection:
             return [SaidFailure(*one) for one in connection.execute(query.order_by(table.c.seq))]
-
-    def failures(self, after: int, *, upto: int) -> Iterator[FailureCycle]:
-        """Yield the cycles in the rows (after, upto] in which a node failed."""
-        table = TABLES[CycleRow]
-        named = table.c.events.contains(_FAILED) & (table.c.seq <= upto)
-        while True:
-            query = sa.select(table).where(table.c.seq > after, named).order_by(table.c.seq)
-            with self._database.reading() as connection:
-                rows = connection.execute(query.limit(_CHUNK)).mappings().all()
-            for one in rows:
-                yield FailureCycle(one["seq"], one["run"], row_of(CycleRow, one).events)
-            if len(rows) < _CHUNK:
-                return
-            after = rows[-1]["seq"]
 
     def last_moment(self) -> int:
         """Return when something was written last, s since 1970; 0 where nothing was."""

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from forestall.live.ledger.database import Database
 from forestall.live.ledger.rows import (
     ApprovalRow,
+    CycleRow,
     IntentRow,
     LedgerRow,
     OfferRow,
@@ -121,6 +122,22 @@ class LiveLedger:
     def one(self, kind: type[R], *key: Any) -> R | None:
         """Return the row of a kind with a key, or None."""
         return next(self.read(kind, **dict(zip(kind.key, key, strict=True))), None)
+
+    def cycles_telling(self, *kinds: str, after: int, upto: int) -> Iterator[CycleRow]:
+        """Yield the cycles (after, upto] whose events name one of these kinds at least; the
+        database looks for the words."""
+        table = TABLES[CycleRow]
+        named = sa.or_(*(table.c.events.contains(kind) for kind in kinds))
+        while True:
+            query = sa.select(table).where(table.c.seq > after, table.c.seq <= upto, named)
+            with self.database.reading() as connection:
+                found = connection.execute(query.order_by(table.c.seq).limit(_CHUNK))
+                rows = found.mappings().all()
+            for one in rows:
+                yield row_of(CycleRow, one)
+            if len(rows) < _CHUNK:
+                return
+            after = rows[-1]["seq"]
 
     def count(self, kind: type[LedgerRow]) -> int:
         """Return how many rows of a kind there are."""

@@ -7,7 +7,7 @@ node is well; any other says what is wrong. Nodes without a line are not judged.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -49,16 +49,22 @@ def read_lines(text: str) -> dict[str, str]:
 class HealthFile:
     """Lines in a file that the site's check writes anew again and again.
 
+    Parameters
+    ----------
     old : s after which the file is too old to say anything
+    wall : the clock of files, s since 1970; None: that of who asks
     """
 
-    def __init__(self, path: Path, old: int = 900) -> None:
-        self._path, self._old = path, old
+    def __init__(
+        self, path: Path, old: int = 900, *, wall: Callable[[], float] | None = None
+    ) -> None:
+        self._path, self._old, self._wall = path, old, wall
 
     def lines(self, now: int) -> Mapping[str, str] | None:
         """Return what the file says; None where it is not there, or too old."""
         try:
-            if now - self._path.stat().st_mtime > self._old:
+            at = now if self._wall is None else self._wall()
+            if at - self._path.stat().st_mtime > self._old:
                 return None
             return read_lines(self._path.read_text(encoding="utf-8", errors="replace"))
         except OSError:
@@ -73,16 +79,26 @@ class HealthCommand:
     arguments : the program and what it is given
     every : s between two runs of it
     limit : s that it may take
+    wall : the clock of `every`, s; None: that of who asks
     """
 
-    def __init__(self, arguments: Sequence[str], every: int = 300, limit: float = 20) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        every: int = 300,
+        limit: float = 20,
+        *,
+        wall: Callable[[], float] | None = None,
+    ) -> None:
         self._arguments, self._every, self._limit = list(arguments), every, limit
-        self._last: tuple[int, Mapping[str, str] | None] | None = None
+        self._wall = wall
+        self._last: tuple[float, Mapping[str, str] | None] | None = None
 
     def lines(self, now: int) -> Mapping[str, str] | None:
         """Return what it printed last; None where it failed, or took too long."""
-        if self._last is None or not 0 <= now - self._last[0] < self._every:
-            self._last = now, self._run()
+        at = now if self._wall is None else self._wall()
+        if self._last is None or not 0 <= at - self._last[0] < self._every:
+            self._last = at, self._run()
         return self._last[1]
 
     def _run(self) -> Mapping[str, str] | None:

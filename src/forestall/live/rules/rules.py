@@ -31,7 +31,7 @@ AT_ONCE: Final = ("eats", "health")
 """Rules whose drains need not be worth their node-seconds: the node does harm as it is."""
 REBOOT_TIME: Final = 90
 """s that a reboot takes. Source: page "Assessment", Measures."""
-_AGAIN: Final = 600
+STEERS: Final = 600
 """Forecasts that keep promises away are told to the engine anew after so many seconds."""
 _RULE: Final = re.compile(re.escape(REASON) + r"([a-z]+): ")
 
@@ -61,6 +61,7 @@ class ActingRules:
     health : what the site's check says; None: the site has none
     odd : tells of nodes with odd metrics (`forestall.live.watch.forecasts`)
     lemons : nodes that fail more often than chance allows, and why, in words
+    tested : nodes return by way of a test job: those that work still wait
 
     `alarms` are those of the last cycle, those of many nodes at once included: such an alarm drains
     nobody, since its cause is none of the nodes'.
@@ -74,12 +75,13 @@ class ActingRules:
         health: HealthLines | None = None,
         odd: Odd | None = None,
         lemons: Mapping[str, str] | None = None,
+        tested: bool = False,
     ) -> None:
         self.settings = settings
         self.memory = NodeMemory(settings)
         self.alarms: tuple[NodeAlarm, ...] = ()
         self._ledger, self._health, self._odd = ledger, health, odd
-        self._lemons = dict(lemons or {})
+        self._lemons, self._tested = dict(lemons or {}), tested
         self._found: list[NodeFinding] = []
         self._until: dict[str, int] = {}
 
@@ -123,7 +125,7 @@ class ActingRules:
     def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
         """Return forecasts that keep promises away from nodes that a rule found something about
         in the last cycle; see `forestall.live.slurm.outlook.NodeForecasts`."""
-        at = (now // _AGAIN + 1) * _AGAIN
+        at = (now // STEERS + 1) * STEERS
         until = at + self.settings.downtime
         return {
             one.node: NodeForecast(at, until, one.probability, f"{STEERED}{one.rule}")
@@ -153,7 +155,8 @@ class ActingRules:
         for _, one, worth in ranked[: self.settings.most]:
             numbers = {
                 "probability": one.probability, "fails at": float(one.at),
-                "until": float(one.until), "busy": round(stakes.busy, 4), **_figures(worth),
+                "until": float(one.until), "busy": round(stakes.busy, 4),
+                "loss": round(stakes.busy * stakes.loss, 1), **_figures(worth),
             }  # fmt: skip
             yield self._intend(
                 Action.DRAIN, one.node, f"{one.rule}: {one.words}", sight, now, numbers
@@ -178,6 +181,8 @@ class ActingRules:
                 if not (node.busy or node.promised):
                     count += 1
                     yield self._reboot(rule, name, sight, stakes)
+            elif self._tested and node.busy:
+                continue
             elif name not in ill and self._may_return(known, one, node, rule):
                 count += 1
                 reason = f"{rule}: {self._why_back(known)}"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from forestall.live.act.actor import Effect, NotCarriedOutError
+from forestall.live.slurm.testing import CheckedReturns
 from forestall.model.cluster.actions import Action as ClusterAction
 from forestall.model.cluster.actions import (
     DrainNode,
@@ -51,6 +52,7 @@ class ClusterActor:
     owner_of : tells whose a promise is, by its id: who may use its reservation
     signal : at which a job's script checkpoints
     features_of : tells which features the nodes of a promise must have, "" for none
+    returns : brings nodes back by way of a test; None: without one
     """
 
     def __init__(
@@ -59,9 +61,10 @@ class ClusterActor:
         owner_of: Callable[[str], str],
         signal: str = CHECKPOINT,
         features_of: Callable[[str], str] = lambda _: "",
+        returns: CheckedReturns | None = None,
     ) -> None:
         self._cluster, self._owner_of, self._signal = cluster, owner_of, signal
-        self._features_of = features_of
+        self._features_of, self._returns = features_of, returns
 
     def carry_out(self, intent: Intent) -> None:
         """Carry an intent out; as `forestall.live.act.actor.Actor.carry_out` says.
@@ -72,7 +75,11 @@ class ClusterActor:
         try:
             if intent.action == Action.START and avoided(intent):
                 self._cluster.act(_exclude(intent))
-            self._cluster.act(self.action_of(intent))
+            action = self.action_of(intent)
+            if self._returns is not None and isinstance(action, ResumeNode):
+                self._returns.begin(intent, action)
+            else:
+                self._cluster.act(action)
         except WriteError as error:
             if error.fault is WriteFault.AMBIGUOUS:
                 raise
@@ -83,7 +90,10 @@ class ClusterActor:
     def effect_of(self, intent: Intent) -> Effect:
         """Return whether the effect of an intent is there; LookError where it cannot be seen."""
         try:
-            return _EFFECTS[self._cluster.find(self.action_of(intent))]
+            action = self.action_of(intent)
+            if self._returns is not None and isinstance(action, ResumeNode):
+                return self._returns.effect(intent, action)
+            return _EFFECTS[self._cluster.find(action)]
         except WriteError:  # it has not taken effect, and may not any more
             return Effect.NOT_DONE
 

@@ -380,7 +380,7 @@ class Controller:
         name = reservation_name(promise.id)
         order = replace(
             _order(offer, job, promise.at), reservation=name if self._is_held(name) else "",
-            excluded=self._excluded(offer, job),
+            excluded=self._excluded(offer, job), tried=not first,
         )  # fmt: skip
         try:
             return self._cluster.act(order).job

@@ -17,6 +17,9 @@ RESERVATION_FLAGS: Final = ("FLEX", "REPLACE_DOWN", "PURGE_COMP", "NO_HOLD_JOBS_
 """Start early and run over; swap nodes that go down; vanish when the job is done; let jobs that
 still wait at the end go on waiting outside."""
 
+TEST_FLAGS: Final = ("MAINT", "IGNORE_JOBS")
+"""Take nodes in whatever state they are."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 _FEATURES: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:&|()*=+-]{0,199}")
 _SIGNAL: Final = re.compile(r"(?:B:|R:|BR:|RB:)?[A-Z0-9+]{1,12}(?:@\d{1,5})?")
@@ -49,6 +52,8 @@ class Submit(_Acting):
     signal : as ``sbatch --signal`` has it, such as ``B:USR1@300``
     directory : where it runs ("": where the command does)
     user : whose job it is ("": of whom the process runs as)
+    tried : whether this may have been sent before: then the queue is asked first whether the job is
+        there, of which slurmrestd shows nothing less than the whole
     """
 
     script: str
@@ -69,6 +74,7 @@ class Submit(_Acting):
     directory: str = ""
     output: str = ""
     user: str = ""
+    tried: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,6 +125,32 @@ class Reserve(_Acting):
                 _fits(place, name, _NAME, "a name", empty=False)
         if not self.users and not self.accounts:
             raise ParameterError("users", self.users, "a user or an account")
+
+
+@dataclass(frozen=True)
+class ReserveNode(_Acting):
+    """Keep a node for a test of ours, whatever state it is in and whoever runs there still.
+
+    Parameters
+    ----------
+    start, time : Unix seconds, and seconds
+    users : who may use it; at least one
+    """
+
+    node: str
+    start: int
+    time: int
+    users: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _node_names("node", (self.node,))
+        _at_least("time", self.time, 1)
+        _at_least("start", self.start, 1)
+        if not self.users:
+            raise ParameterError("users", self.users, "a user")
+        for name in self.users:
+            _fits("users", name, _NAME, "a name", empty=False)
 
 
 @dataclass(frozen=True)
@@ -234,7 +266,7 @@ class RebootNode(_OnNode):
 
 OnJob: TypeAlias = Requeue | StartNow | Hold | Release | SignalJob | Exclude
 OnNode: TypeAlias = DrainNode | ResumeNode | RebootNode
-Action: TypeAlias = Submit | Reserve | Unreserve | OnJob | OnNode
+Action: TypeAlias = Submit | Reserve | ReserveNode | Unreserve | OnJob | OnNode
 
 
 @dataclass(frozen=True)

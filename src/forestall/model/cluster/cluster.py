@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from forestall.model.cluster.actions import Action, ActionResult
+from forestall.model.cluster.actions import Action, ActionResult, Submit
 from forestall.model.cluster.nouns import ClusterSnapshot
 from forestall.model.cluster.standing import Standing
 
@@ -38,3 +38,7 @@ class LiveCluster(Protocol):
 
         Raises LookError; WriteError where it has not and may not be carried out.
         """
+
+    def job_state(self, action: Submit) -> str:
+        """Return the state of the job that an action submitted, such as ``COMPLETED``, "" where
+        none is seen; from a fresh look at what the action is about. Raises LookError."""

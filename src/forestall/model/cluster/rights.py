@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from forestall.model.cluster.actions import Action, OnJob, OnNode, Reserve, Unreserve
+from forestall.model.cluster.actions import (
+    Action,
+    OnJob,
+    OnNode,
+    Reserve,
+    ReserveNode,
+    Unreserve,
+)
 
 
 class Right(IntEnum):
@@ -20,4 +27,5 @@ def right(action: Action) -> Right:
     operator's; submitting is anybody's."""
     if isinstance(action, OnNode):
         return Right.ADMIN
-    return Right.OPERATOR if isinstance(action, Reserve | Unreserve | OnJob) else Right.USER
+    operators = Reserve | ReserveNode | Unreserve | OnJob
+    return Right.OPERATOR if isinstance(action, operators) else Right.USER

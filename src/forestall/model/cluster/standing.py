@@ -22,6 +22,7 @@ from forestall.model.cluster.actions import (
     Release,
     Requeue,
     Reserve,
+    ReserveNode,
     SignalJob,
     StartNow,
     Submit,
@@ -49,7 +50,7 @@ def standing(action: Action, seen: ClusterView) -> Standing:
     """
     if isinstance(action, Submit):
         return Standing.DONE if submitted(action.id, seen) else Standing.OPEN
-    if isinstance(action, Reserve):
+    if isinstance(action, Reserve | ReserveNode):
         there = reservation_name(action.id) in seen.reservations
         return Standing.DONE if there else Standing.OPEN
     if isinstance(action, Unreserve):
@@ -67,6 +68,14 @@ def submitted(identity: str, seen: ClusterView) -> int:
     return min(numbers, default=0)
 
 
+def state_of(identity: str, seen: ClusterView) -> str:
+    """Return the state of the job that an action submitted, "" where none is seen."""
+    number = submitted(identity, seen)
+    if number in seen.jobs:
+        return seen.jobs[number].state
+    return next((run.state for run in reversed(seen.runs) if run.job == number), "")
+
+
 def perform(
     action: Action,
     read: Callable[[Action], ClusterView],
@@ -79,8 +88,12 @@ def perform(
     read : what the action is about, freshly seen
     write : carries it out; returns the number of a job that was submitted, else 0
 
+    A job that was never sent before is submitted without a look.
+
     Raises WriteError. Where the fresh look fails, nothing was done.
     """
+    if isinstance(action, Submit) and not action.tried:
+        return ActionResult(action.id, False, write(action, ClusterView({}, {}, {})))
     try:
         seen = read(action)
     except LookError as error:

@@ -298,8 +298,19 @@ class PredictorTold:
 
 @dataclass(frozen=True)
 class CostTold:
-    """What a kind of action cost and saved, node-seconds: `spent` and `saved` against doing
-    nothing, as far as it is known; `done` actions took effect, of `proposed`."""
+    """What a kind of action cost and saved, node-seconds against doing nothing.
+
+    Attributes
+    ----------
+    proposed, done : how many were proposed, and how many of these took effect
+    spent : what those that took effect cost, as far as it is known
+    saved : what they were expected to save
+    judged : those of which it is known whether the failure came because of which they were done
+    came : of how many of these it was seen
+    expected : what those judged were expected to save
+    realised : what they saved: only of failures that were seen
+    least, most : 95 % interval of that, by the count of failures that it rests on
+    """
 
     role: str
     action: str
@@ -307,6 +318,12 @@ class CostTold:
     done: int
     spent: float
     saved: float
+    judged: int = 0
+    came: int = 0
+    expected: float = 0.0
+    realised: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
 
 
 class Desk(Protocol):

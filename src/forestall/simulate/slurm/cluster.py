@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections import deque
 
-from forestall.model.cluster.actions import Action, ActionResult, Release, SignalJob
+from forestall.model.cluster.actions import Action, ActionResult, Release, SignalJob, Submit
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
 from forestall.model.cluster.looks import LookAnswers, snapshot
 from forestall.model.cluster.marks import noted
 from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
 from forestall.model.cluster.rights import Right, right
-from forestall.model.cluster.standing import Standing, perform, standing
+from forestall.model.cluster.standing import Standing, perform, standing, state_of
 from forestall.simulate.slurm.chance import Chance
 from forestall.simulate.slurm.moves import PARTITION
 from forestall.simulate.slurm.picture import Picture, picture, seen
@@ -108,6 +108,10 @@ class ModelCluster:
         """Return whether an action has taken effect, as `LiveCluster.find`."""
         return standing(action, self._around(action))
 
+    def job_state(self, action: Submit) -> str:
+        """Return the state of a job that was submitted, as `LiveCluster.job_state`."""
+        return state_of(action.id, self._around(action))
+
     def _around(self, action: Action) -> ClusterView:
         if not self.world.state.answers:
             raise LookError(LookFault.UNREACHABLE, "queue", "unable to contact slurm controller")
@@ -115,6 +119,9 @@ class ModelCluster:
 
     def _write(self, action: Action, _: ClusterView) -> int:
         mishaps = self.mishaps
+        if not self.world.state.answers:
+            message = "unable to contact slurm controller"
+            raise WriteError(WriteFault.UNREACHABLE, action.id, message)
         if self.rights < right(action):
             raise WriteError(WriteFault.NOT_PERMITTED, action.id, "Access/permission denied")
         if self._acting.draw() < mishaps.killed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from forestall.model.cluster.marks import RESERVATION
 from forestall.model.cluster.nouns import ClusterJob, ClusterNode, ClusterReservation
 from forestall.simulate.slurm.state import SlurmState
 
@@ -34,7 +33,9 @@ def finish(state: SlurmState, job: ClusterJob, how: str, kept: int) -> None:
     _leave(state, job, how)
     state.job(job._replace(state=how, flags=(), reason="None", end=state.now))
     state.plan(kept, "forgotten", (job.id, job.submit))
-    if job.reservation.startswith(RESERVATION) and not in_use(state, job.reservation):
+    held = state.reservations.get(job.reservation)
+    purged = held is not None and "PURGE_COMP" in held.flags
+    if purged and not in_use(state, job.reservation):
         state.plan(UNUSED, "unused", job.reservation)
 
 

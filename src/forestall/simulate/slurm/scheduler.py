@@ -69,6 +69,9 @@ def _chosen(
     held = [name for name in taken if name in state.free and name not in avoided]
     own = [name for name in held if any(one.name == job.reservation for one in taken[name])]
     mine = [name for name in own if _may(job, state.now, end, taken[name])]
+    inside = state.reservations.get(job.reservation)
+    if inside is not None and "FLEX" not in inside.flags:  # on its nodes, or nowhere
+        return tuple(sorted(mine[: job.node_count])) if len(mine) >= job.node_count else ()
     plain = (name for name in state.free if name not in taken and name not in avoided)
     mine += islice(plain, max(job.node_count - len(mine), 0))
     if len(mine) < job.node_count:

@@ -86,6 +86,9 @@ class SlurmWorld:
         made = apply(self.state, action, self.settings.delay)
         if isinstance(action, Submit):
             length = self.chance["users"].wait(0.7 * action.time)
+            held = self.state.reservations.get(action.reservation)
+            if held is not None and "MAINT" in held.flags:  # a test of a node, within its time
+                length = max(min(length, action.time - 1), 1)
             self.state.work[made] = JobWork(length, action.requeue != "no")
         self._schedule()
         return made

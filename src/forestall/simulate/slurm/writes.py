@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from forestall.model.cluster.actions import (
     RESERVATION_FLAGS,
+    TEST_FLAGS,
     Action,
     DrainNode,
     Exclude,
@@ -15,6 +16,7 @@ from forestall.model.cluster.actions import (
     Release,
     Requeue,
     Reserve,
+    ReserveNode,
     SignalJob,
     StartNow,
     Submit,
@@ -59,6 +61,8 @@ def apply(state: SlurmState, action: Action, delay: int) -> int:
         made = _submit(state, action)
     elif isinstance(action, Reserve):
         _reserve(state, action)
+    elif isinstance(action, ReserveNode):
+        _reserve_node(state, action)
     elif isinstance(action, Unreserve):
         one = state.reservations.get(reservation_name(action.of))
         if one is None:
@@ -107,6 +111,20 @@ def _reserve(state: SlurmState, action: Reserve) -> None:
         name, action.start, end, tuple(free[: action.nodes]), action.nodes, action.features,
         action.partition, RESERVATION_FLAGS, action.users, action.accounts,
     )  # fmt: skip
+    state.put(state.reservations, name, one)
+    state.plan(end - state.now, "over", name)
+
+
+def _reserve_node(state: SlurmState, action: ReserveNode) -> None:
+    name, end = reservation_name(action.id), action.start + 60 * -(-action.time // 60)
+    if action.node not in state.nodes:
+        raise WriteError(WriteFault.REFUSED, action.id, "Invalid node name specified")
+    others = [one for one in state.reservations.values() if action.node in one.nodes]
+    if any(one.start < end and one.end > action.start for one in others) or end <= state.now:
+        raise WriteError(WriteFault.REFUSED, action.id, "Requested nodes are busy")
+    one = ClusterReservation(
+        name, action.start, end, (action.node,), 1, "", "", TEST_FLAGS, action.users, ()
+    )
     state.put(state.reservations, name, one)
     state.plan(end - state.now, "over", name)
 

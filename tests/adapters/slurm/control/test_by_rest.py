@@ -210,6 +210,16 @@ def test_actions_as_requests(played: Played) -> None:
     ]  # fmt: skip
 
 
+def test_a_job_that_was_never_sent_is_submitted_without_the_queue(played: Played) -> None:
+    one = cluster(played)
+    told = one.act(Submit("p18", "#!/bin/sh\n", 2, 90, since=NOW, tried=False))
+    assert (told.already, told.job) == (False, 18)
+    paths = [path for _, path, _ in played.asked if "ping" not in path]
+    assert paths == ["/slurm/v0.0.45/job/submit"]
+    one.act(Submit("p18", "#!/bin/sh\n", 2, 90, since=NOW))  # again: it may be there
+    assert "/slurm/v0.0.45/jobs" in [path for _, path, _ in played.asked]
+
+
 def test_a_reservation_is_read_back(played: Played) -> None:
     """Slurm makes it smaller without a word; then it is none."""
     one = cluster(played)

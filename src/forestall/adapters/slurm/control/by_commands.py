@@ -27,6 +27,7 @@ from forestall.model.cluster.actions import (
     Release,
     Requeue,
     Reserve,
+    ReserveNode,
     ResumeNode,
     SignalJob,
     StartNow,
@@ -37,7 +38,7 @@ from forestall.model.cluster.faults import LookError, LookFault, WriteError, Wri
 from forestall.model.cluster.looks import LookAnswers, snapshot
 from forestall.model.cluster.marks import reservation_name
 from forestall.model.cluster.nouns import ClusterJob, ClusterRun, ClusterSnapshot, ClusterView
-from forestall.model.cluster.standing import Standing, perform, standing
+from forestall.model.cluster.standing import Standing, perform, standing, state_of
 
 _RELEASE: Final = re.compile(r"(\d+)\.(\d+)(?:\.\S+)?")
 _SUBMITTED: Final = re.compile(r"(\d+)(?:;\S*)?")
@@ -128,6 +129,10 @@ class SlurmCommands:
         """Return whether an action has taken effect, as `LiveCluster.find`."""
         return standing(action, self._around(action))
 
+    def job_state(self, action: Submit) -> str:
+        """Return the state of a job that was submitted, as `LiveCluster.job_state`."""
+        return state_of(action.id, self._around(action))
+
     # ----------------------------------------------------------------------------- asking
 
     def _release(self) -> tuple[int, int]:
@@ -164,8 +169,8 @@ class SlurmCommands:
         """Return what an action is about, freshly seen."""
         if isinstance(action, Submit):
             return self._around_submit(action)
-        if isinstance(action, Reserve | Unreserve):
-            name = reservation_name(action.id if isinstance(action, Reserve) else action.of)
+        if isinstance(action, Reserve | ReserveNode | Unreserve):
+            name = reservation_name(action.of if isinstance(action, Unreserve) else action.id)
             said = self._ask_for_one(questions.reservation(name), "reservations")
             found = [] if said is None else lines.reservations_of_lines(said)
             return ClusterView({}, {}, {one.name: one for one in found})
@@ -228,6 +233,8 @@ class SlurmCommands:
             case Reserve():
                 made, back = orders.reserve(action), orders.delete_reservation(action.id)
                 reserve_whole(action, made, back, self._around, self._tell)
+            case ReserveNode():
+                self._tell(orders.reserve_node(action), action.id)
             case Unreserve():
                 self._tell(orders.delete_reservation(action.of), action.id)
             case Requeue():

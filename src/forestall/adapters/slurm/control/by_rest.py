@@ -29,6 +29,7 @@ from forestall.model.cluster.actions import (
     Release,
     Requeue,
     Reserve,
+    ReserveNode,
     ResumeNode,
     SignalJob,
     StartNow,
@@ -39,7 +40,7 @@ from forestall.model.cluster.faults import LookError, LookFault, WriteError, Wri
 from forestall.model.cluster.looks import LookAnswers, snapshot
 from forestall.model.cluster.marks import reservation_name
 from forestall.model.cluster.nouns import ClusterRun, ClusterSnapshot, ClusterView
-from forestall.model.cluster.standing import Standing, perform, standing
+from forestall.model.cluster.standing import Standing, perform, standing, state_of
 
 _DENIED = (401, 403)
 Noun = TypeVar("Noun")
@@ -120,6 +121,10 @@ class SlurmRest:
         """Return whether an action has taken effect, as `LiveCluster.find`."""
         return standing(action, self._around(action))
 
+    def job_state(self, action: Submit) -> str:
+        """Return the state of a job that was submitted, as `LiveCluster.job_state`."""
+        return state_of(action.id, self._around(action))
+
     # ----------------------------------------------------------------------------- asking
 
     def _ask(self, path: str, what: str) -> Reply:
@@ -182,8 +187,8 @@ class SlurmRest:
                     raise fault
                 runs = found or []
             return ClusterView({job.id: job for job in jobs}, {}, {}, tuple(runs))
-        if isinstance(action, Reserve | Unreserve):
-            name = reservation_name(action.id if isinstance(action, Reserve) else action.of)
+        if isinstance(action, Reserve | ReserveNode | Unreserve):
+            name = reservation_name(action.of if isinstance(action, Unreserve) else action.id)
             told = self._one(f"reservation/{name}", "reservations")
             held = documents.reservations_of(told)
             return ClusterView({}, {}, {one.name: one for one in held})
@@ -249,7 +254,7 @@ class SlurmRest:
                 self._tell(requests.drain(action), action.id)
             case ResumeNode():
                 self._tell(requests.resume(action), action.id)
-            case RebootNode():
+            case RebootNode() | ReserveNode():
                 message = requests.lacking(action, version)
                 raise WriteError(WriteFault.UNSUPPORTED, action.id, message)
         return 0

@@ -13,12 +13,14 @@ from typing import Final, NamedTuple
 
 from forestall.model.cluster.actions import (
     RESERVATION_FLAGS,
+    TEST_FLAGS,
     DrainNode,
     Exclude,
     Hold,
     RebootNode,
     Requeue,
     Reserve,
+    ReserveNode,
     ResumeNode,
     SignalJob,
     StartNow,
@@ -81,6 +83,19 @@ def reserve(action: Reserve) -> Order:
         PartitionName=action.partition,
         Features=action.features,
         Flags=",".join(RESERVATION_FLAGS),
+    )
+
+
+def reserve_node(action: ReserveNode) -> Order:
+    """Return the command that keeps a node for a test."""
+    return _scontrol(
+        ("create", "reservation"),
+        ReservationName=reservation_name(action.id),
+        StartTime=f"uts{action.start}",
+        Duration=str(minutes(action.time)),
+        Nodes=action.node,
+        Users=",".join(action.users),
+        Flags=",".join(TEST_FLAGS),
     )
 
 

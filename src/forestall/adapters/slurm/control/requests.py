@@ -20,6 +20,7 @@ from forestall.model.cluster.actions import (
     Release,
     Requeue,
     Reserve,
+    ReserveNode,
     ResumeNode,
     SignalJob,
     StartNow,
@@ -56,6 +57,8 @@ def lacking(action: Action, version: int) -> str:
     """Return why an action cannot be asked for in this version, "" where it can."""
     if isinstance(action, RebootNode):
         return "slurmrestd cannot reboot nodes; scontrol can"
+    if isinstance(action, ReserveNode):
+        return "nodes are not kept for a test through slurmrestd; use Slurm's commands"
     if isinstance(action, Submit) and action.requeue == "expedite":
         return "slurmrestd takes no expedited requeue; sbatch does from Slurm 25.11 on"
     needed = SINCE[type(action)]

@@ -3,7 +3,7 @@
 import { away, count, duration, fullTime, nodeHours, plural, reason, time } from "forestall-page/format.js";
 import { Pager, pageOf } from "forestall-page/pager.js";
 
-const WORDS = { busy: "nodes in use", jobs: "jobs saved, expected", saved: "saves, expected", spent: "costs, expected", until: "back by", "fails at": "may fail at" };
+const WORDS = { busy: "nodes in use", loss: "a failure destroys, expected", jobs: "jobs saved, expected", saved: "saves, expected", spent: "costs, expected", until: "back by", "fails at": "may fail at" };
 
 export const Proposals = {
   components: { Pager },

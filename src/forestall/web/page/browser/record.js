@@ -51,11 +51,14 @@ export const Record = {
     },
     costs() { return this.record.costs || []; },
     gain() {
-      const sum = this.costs.reduce((all, one) => all + one.saved - one.spent, 0);
+      const sum = (name) => this.costs.reduce((all, one) => all + one[name], 0);
       if (!this.costs.length) return "Nothing was done yet.";
-      if (this.costs.every((one) => one.saved === 0 && one.spent === 0)) return "No cost and no saving is known yet.";
-      return sum >= 0 ? `Actions saved ${nodeHours(sum)} more than they cost, against doing nothing.` : `Actions cost ${nodeHours(-sum)} more than they saved, against doing nothing.`;
+      const cost = `All actions cost ${nodeHours(sum("spent"))}, against doing nothing.`;
+      const judged = sum("judged"), came = sum("came");
+      if (!judged) return `${cost} Of none is it known yet whether its failure came.`;
+      return `${cost} Of ${plural(judged, "action")} it is known whether the failure came: it came in ${count(came)}, and ${nodeHours(sum("realised"))} were saved; ${nodeHours(sum("expected"))} were expected.`;
     },
+    judgedAny() { return this.costs.some((one) => one.judged > 0); },
   },
   methods: { count, evenPercent, nodeHours, percent, share: (one) => (one.made > one.void ? evenPercent(one.kept / (one.made - one.void)) : "-"), range: (one) => (one.made > one.void ? `${evenPercent(one.least)} to ${evenPercent(one.most)}` : "-") },
   template: `
@@ -71,7 +74,7 @@ export const Record = {
     </table></div>
   </div>
 </section>
-<section class="fs-panel" aria-labelledby="fs-predictors-title">
+<section class="fs-panel fs-wide" aria-labelledby="fs-predictors-title">
   <h2 id="fs-predictors-title">Predictors</h2>
   <p class="fs-lead">{{ best }}</p>
   <div v-if="predictors.length" class="fs-scroll"><table class="fs-table" aria-label="Predictors">
@@ -80,13 +83,14 @@ export const Record = {
   </table></div>
   <p class="fs-soft fs-note">Counted are predictions that mattered to a decision, and whose time is over. Of Brier scores the lower is better.</p>
 </section>
-<section v-if="viewer.operates" class="fs-panel" aria-labelledby="fs-costs-title">
+<section v-if="viewer.operates" class="fs-panel fs-wide" aria-labelledby="fs-costs-title">
   <h2 id="fs-costs-title">What actions cost and saved</h2>
   <p class="fs-lead">{{ gain }}</p>
   <div v-if="costs.length" class="fs-scroll"><table class="fs-table" aria-label="Costs of actions">
-    <thead><tr><th scope="col">Action</th><th scope="col">Role</th><th scope="col" class="fs-n">Proposed</th><th scope="col" class="fs-n">Done</th><th scope="col" class="fs-n">Cost</th><th scope="col" class="fs-n">Saved</th></tr></thead>
-    <tbody><tr v-for="one in costs" :key="one.role + one.action"><th scope="row">{{ one.action }}</th><td>{{ one.role }}</td><td class="fs-n">{{ count(one.proposed) }}</td><td class="fs-n">{{ count(one.done) }}</td><td class="fs-n">{{ nodeHours(one.spent) }}</td><td class="fs-n">{{ nodeHours(one.saved) }}</td></tr></tbody>
+    <thead><tr><th scope="col">Action</th><th scope="col">Role</th><th scope="col" class="fs-n">Proposed</th><th scope="col" class="fs-n">Done</th><th scope="col" class="fs-n">Cost</th><th scope="col" class="fs-n">Expected to save</th><th scope="col" class="fs-n">Known</th><th scope="col" class="fs-n">Failures</th><th scope="col" class="fs-n">Expected of these</th><th scope="col" class="fs-n">Saved</th><th scope="col" class="fs-n">95 % interval</th></tr></thead>
+    <tbody><tr v-for="one in costs" :key="one.role + one.action"><th scope="row">{{ one.action }}</th><td>{{ one.role }}</td><td class="fs-n">{{ count(one.proposed) }}</td><td class="fs-n">{{ count(one.done) }}</td><td class="fs-n">{{ nodeHours(one.spent) }}</td><td class="fs-n">{{ nodeHours(one.saved) }}</td><td class="fs-n">{{ count(one.judged) }}</td><td class="fs-n">{{ one.judged ? count(one.came) : '-' }}</td><td class="fs-n">{{ one.judged ? nodeHours(one.expected) : '-' }}</td><td class="fs-n">{{ one.judged ? nodeHours(one.realised) : '-' }}</td><td class="fs-n">{{ one.judged ? nodeHours(one.least) + ' to ' + nodeHours(one.most) : '-' }}</td></tr></tbody>
   </table></div>
+  <p v-if="judgedAny" class="fs-soft fs-note">Known: it was seen whether the failure came because of which this was done. Only failures that were seen saved something. The interval is that of the number of failures.</p>
 </section>
 </div>`,
 };

@@ -1,0 +1,86 @@
+"""What other rules on nodes would have drained, as a section of a replay's report."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from forestall.app.replays.moments import MOST, moment, of_all
+from forestall.live.replays.ruled import DrainOtherwise, RuledAgain
+from forestall.reliability.shares import wilson
+from forestall.show.blocks import Table
+from forestall.show.clean import clean
+from forestall.show.facts import Fact
+from forestall.show.quantities import counted, percent
+from forestall.show.report import Section
+
+_HOUR: Final = 3600
+NOT_KNOWN: Final = (
+    "Played again is the rule `risk`; of the others a ledger holds only what they proposed, so a "
+    "rule that was off then cannot be tried. Not known: who foresaw a failure, so that all "
+    "forecasts are trusted as one; whether a person would have agreed, and the guard let it pass; "
+    "jobs that shared nodes; whether other nodes were free for those that would have run "
+    "elsewhere; failures that a drain or reboot would have kept from coming."
+)
+
+
+def rules_section(ruled: RuledAgain) -> Section:
+    """Return what other rules would have drained, and what the record says of that."""
+    new = ruled.new
+    came = sum(one.came for one in new)
+    saved, spent = (sum(getattr(one, name) for one in new) / _HOUR for name in ("saved", "spent"))
+    count = counted(len(ruled.drains), "drains")
+    lead = f"These rules would have wanted {count} before failures that were foreseen"
+    lead += f"; {len(ruled.drains) - len(new):,} of them of nodes that were taken out then."
+    if new:
+        low, high = wilson(came, len(new))
+        lead += (
+            f" Of the {len(new):,} others {came:,} failed in time ({percent(came / len(new))}, "
+            f"95 % interval {percent(low)} to {percent(high)}): {saved:,.1f} node-h were lost that "
+            f"had begun there since, and {spent:,.1f} node-h ran there that would have run "
+            "elsewhere or waited."
+        )
+    body = [*_proposed(ruled), *_drains(ruled)]
+    facts = (
+        Fact("drains_otherwise", "Drains wanted otherwise", len(ruled.drains), "count"),
+        Fact("failures_in_time", "Failures of drained nodes", ruled.came, "count"),
+        Fact("failures_seen", "Failures seen", ruled.failures, "count"),
+    )
+    return Section("rules", "With other rules on nodes", lead, facts, tuple(body),
+                   notes=(NOT_KNOWN,))  # fmt: skip
+
+
+def _proposed(ruled: RuledAgain) -> list[Table]:
+    rows = [
+        (rule, f"{count:,}", f"{count - ruled.left_out.get(rule, 0):,}")
+        for rule, count in sorted(ruled.proposed.items())
+    ]
+    caption = "Drains that were proposed, and how many of these would be again"
+    heads = ("Rule", "Proposed", "Otherwise")
+    return [Table.of("proposed", heads, rows, right=(1, 2), caption=caption)] if rows else []
+
+
+def _drains(ruled: RuledAgain) -> list[Table]:
+    shown = ruled.drains[:MOST]
+    rows = [
+        (moment(one.at)[:16], clean(one.node, 18), percent(one.probability),
+         moment(one.fails_at)[11:16],
+         "yes" if one.came else "no", "yes" if one.also else "no", f"{one.saved / _HOUR:,.2f}",
+         f"{one.spent / _HOUR:,.2f}")
+        for one in shown
+    ]  # fmt: skip
+    heads = ("When (UTC)", "Node", "Foreseen", "For", "Failed", "Out then", "Saves, node-h",
+             "Costs, node-h")  # fmt: skip
+    caption = f"Drains wanted otherwise: {of_all(len(shown), len(ruled.drains))}"
+    records = [drain_row(one) for one in shown]
+    if not rows:
+        return []
+    return [Table.of("drains", heads, rows, records, right=(2, 6, 7), caption=caption)]
+
+
+def drain_row(one: DrainOtherwise) -> dict[str, Any]:
+    """Return a drain that other rules would have wanted as plain values."""
+    return {
+        "at_s": one.at, "node": one.node, "probability": one.probability,
+        "fails_at_s": one.fails_at, "until_s": one.until, "failed": one.came,
+        "out_then": one.also, "saved_node_s": one.saved, "spent_node_s": one.spent,
+    }  # fmt: skip
