@@ -26,6 +26,7 @@ from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.failures import expected_downtime
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import foreseen_by, rules_of
+from forestall.simulate.promise.checkpoint_costs import pause_of
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
@@ -154,16 +155,22 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
         raise TraceError(
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
         )
+    parameters = Parameters(**summary["parameters"])
     users: list[str | None] = []
     asked = None if policy is None else AskedPolicy(policy, users)
-    engine = _engine(folder, summary, int(events["time"][0]), asked)
+    period = int(summary["repeat_period"])
+    known = (parameters, period, summary["predictor"])
+    engine = _engine(folder, known, int(events["time"][0]), asked)
     ids: list[int] = []
     place: dict[int, int] = {}
 
     def handle(row: dict[str, Any]) -> Iterable[Decision]:
         kind, now = EventKind[row["event"].upper()], row["time"]
         if kind is EventKind.SUBMITTED:
-            place[row["job"]] = engine.add_job(row["size"], row["estimate"], row["interval"], now)
+            pause, recovery = pause_of(row["size"], parameters)
+            place[row["job"]] = engine.add_job(
+                row["size"], row["estimate"], row["interval"], now, pause=pause, recovery=recovery
+            )
             ids.append(row["job"])
             users.append(row.get(USER.name))
             if WANTED.name in row:
@@ -178,11 +185,12 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
 
 
 def _engine(
-    folder: Path, summary: dict[str, Any], start: int, policy: AskedPolicy | None
+    folder: Path, given: tuple[Parameters, int, Any], start: int, policy: AskedPolicy | None
 ) -> Engine:
     """Return an engine that knows what that of the run knew when it began; `start` is the first
-    event's time."""
-    parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
+    event's time, `given` the parameters, the period of repeated failures and what is said of the
+    predictor."""
+    parameters, period, said = given
     known = Failures.none()
     prediction: Prediction
     if parameters.predictor == "learned":
@@ -194,7 +202,7 @@ def _engine(
         prediction = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
     elif parameters.entry.promises:
-        prediction = read_hazard(folder, summary["predictor"])
+        prediction = read_hazard(folder, said)
     else:
         prediction = foreseen_by(None, known, period)
     outages = read_planned(folder)

@@ -151,12 +151,12 @@ def risk_of_waiting(state, j, now):
     """Return p_f of a running job's nodes over [now, now + C + I + C), which is until the next
     checkpoint could be complete (Oliner et al., DSN 2005, Equation 1); -1 where Python has to be
     asked first."""
-    rules, scratch, search = state.rules, state.scratch, state.scratch.search
-    if rules.checkpoint != checkpoints.CHECKPOINT_RISK:
+    job, scratch, search = state.jobs[j], state.scratch, state.scratch.search
+    if state.rules.checkpoint != checkpoints.CHECKPOINT_RISK:
         return 0.0
-    end = now + 2 * rules.overhead + state.jobs[j].interval
+    end = now + 2 * job.pause + job.interval
     search[0].start, search[0].end = now, end
-    bits.copy(scratch.rows[CHOSEN], state.timeline.rows[state.jobs[j].row])
+    bits.copy(scratch.rows[CHOSEN], state.timeline.rows[job.row])
     if not risks.told(state.prediction, search, TOGETHER):
         return -1.0
     return risks.risk_of_set(state.prediction, scratch.rows[CHOSEN], now, now, end)

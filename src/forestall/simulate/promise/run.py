@@ -111,7 +111,8 @@ def job_records(workload: Workload) -> npt.NDArray[Any]:
     """Return the workload as an engine knows it before anything has happened, JOB[n]."""
     table = records(len(workload.jobs), JOB)
     table["size"], table["submit"] = workload.jobs.size, workload.jobs.submit
-    table["estimate"], table["interval"] = workload.estimate, workload.interval
+    for name in ("estimate", "interval", "pause", "recovery"):
+        table[name] = getattr(workload, name)
     return table
 
 
@@ -279,13 +280,9 @@ def without_left(outcome: Outcome, bargains: npt.NDArray[Any]) -> Outcome:
     renumbered(played, "job", played["job"] >= 0)
     renumbered(log.events, "key", np.isin(log.events["kind"], OF_JOBS))
     renumbered(log.decisions, "job", log.decisions["job"] >= 0)
-    fewer = replace(
-        work, jobs=work.jobs.take(stays), estimate=work.estimate[stays],
-        interval=work.interval[stays],
-    )  # fmt: skip
     return replace(
         outcome,
-        workload=fewer,
+        workload=work.take(stays),
         jobs=outcome.jobs[stays],
         promises=outcome.promises[stays],
         deadlines=outcome.deadlines[stays],

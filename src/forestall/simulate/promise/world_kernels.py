@@ -211,9 +211,12 @@ def resume(world, j, now):
 
 @inlined
 def begin(world, state, j, now):
-    """The job starts on the nodes of its row from the work that it has saved."""
+    """The job starts on the nodes of its row from the work that it has saved; that is fetched
+    first."""
     job = world.jobs[j]
     job.base, job.since, job.request = job.saved, now, job.saved + job.interval
+    if job.saved > 0:
+        job.since += state.jobs[j].recovery
     job.last_start = now
     if job.first_start < 0:
         job.first_start = now
