@@ -24,9 +24,9 @@ from forestall.model.failures import PLANNED, Failures
 from forestall.model.nodes import NodeSet
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.failures import expected_downtime
+from forestall.simulate.promise.checkpoint_costs import pause_of
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import foreseen_by, rules_of
-from forestall.simulate.promise.checkpoint_costs import pause_of
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
@@ -61,6 +61,8 @@ USER = Column("user", "about.user")
 """Whose a job is: in the log of a run with a policy in Python, which may go by it."""
 WANTED = Column("wanted", "about.wanted", lambda chance: "" if chance == "" else repr(chance))
 """The probability that a job's user took: in the log of a run with users who bargain."""
+WORK = Column("work", lambda event: event.until if event.kind is EventKind.CHECKPOINT_LOST else "")
+"""Work in the checkpoint that a job falls back to: in the log of a run with a vault."""
 DECISIONS = (
     Column("time"),
     Column("decision", "kind", logs.word),
@@ -86,6 +88,7 @@ def write_event_log(
     told = logs.records_of(log.events, {"kind": EventKind}, about=_about(outcome))
     columns = EVENTS if _users(outcome) is None else (*EVENTS, USER)
     columns = columns if outcome.bargains is None else (*columns, WANTED)
+    columns = columns if outcome.saves is None else (*columns, WORK)
     logs.write_lines(folder / logs.EVENT_LOG, logs.log_lines(columns, told))
     taken = logs.answers_of(Decision, log.events, log.decisions, _WORDS, nodes=_node_sets(log))
     logs.write_lines(folder / logs.DECISION_LOG, logs.log_lines(DECISIONS, taken, ids))
@@ -178,7 +181,8 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
                 engine.state = engine.state._replace(rules=rules)
         key = row["node"] if kind.about_node else place.get(row["job"], 0)
         until = -1 if row["until"] is None else row["until"]
-        return engine.handle([Event(now, kind, key, until)], now)
+        work = -1 if row.get(WORK.name) is None else row[WORK.name]
+        return engine.handle([Event(now, kind, key, until, work)], now)
 
     taken = chain.from_iterable(map(handle, events.iter_rows(named=True)))
     return list(logs.log_lines(DECISIONS, taken, ids))

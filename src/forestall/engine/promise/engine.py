@@ -476,6 +476,7 @@ _STEPS: Final[dict[EventKind, Callable[[Any, Event], list[Decision]]]] = {
     EventKind.NODE_RECOVERED: lambda course, event: course.returned(event),
     EventKind.PREDICTION_CHANGED: lambda course, event: course.foretold(event),
     EventKind.OVERRUN: lambda course, event: course.overran(event),
+    EventKind.CHECKPOINT_LOST: lambda course, event: course.fell_back(event),
     EventKind.PASS: lambda course, event: course.passed(event),
 }
 """What is more than one step of a simulated run."""

@@ -181,6 +181,14 @@ def saved(state, j):
 
 
 @inlined
+def fall_back(state, j, work):
+    """Note that the last checkpoint of job `j` cannot be had, and that of one that can is `work`:
+    the work left, and the time that it takes, are more than they were."""
+    job = state.jobs[j]
+    job.saved, job.progress = work, work
+
+
+@inlined
 def taken_at_start(state, j):
     """Return the lowest node of `j` that is down or still has another job, or -1: such a start is
     not possible. In a simulation no run lasts longer than its reservation."""

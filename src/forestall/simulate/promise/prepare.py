@@ -26,8 +26,8 @@ from forestall.model.units import MAX_SECONDS
 from forestall.predict.foreseen_kernels import FORESEEN, Foreseen
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.jobs import check_times, nothing_left, raised, sieve
-from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.checkpoint_costs import pauses_of
+from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.world_kernels import MAX_ORDER
 
 CHECKPOINTS = {
