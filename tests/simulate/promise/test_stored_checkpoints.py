@@ -21,7 +21,7 @@ from forestall.simulate.promise.checkpoint_costs import pause_of
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.run import Outcome
 from reference.stored_promises import simulate_stored
-from simulate.promise.cases import Case, assert_same, random_case, result, run
+from simulate.promise.cases import Case, assert_same, result, run
 
 PLAIN = "size=1GB ratio=1 speed=1TB"
 """A path of 100 MB/s carries it in 10 s."""
@@ -154,6 +154,22 @@ def test_a_save_that_a_failure_meets_counts_for_nothing() -> None:
 # -------------------------------------------------------------------------- against a reference
 
 
+def failing_case(seed: int) -> Case:
+    """Return a case of few nodes that fail often, and for long enough to be missed."""
+    rng = random.Random(seed)
+    nodes = rng.randint(3, 9)
+    lengths = sorted((rng.randint(0, 3000), rng.randint(1, 4000)) for _ in range(rng.randint(2, 9)))
+    rows = [
+        (at, rng.randint(1, nodes), runtime, runtime + rng.choice([0, 0, 900]))
+        for at, runtime in lengths
+    ]
+    places = {(rng.randint(0, 9000), rng.randrange(nodes)) for _ in range(rng.randint(1, 40))}
+    if rng.random() < 0.5:  # several at once
+        places |= {(at, (node + 1) % nodes) for at, node in places}
+    failures = [(*at, rng.choice([30, 300, 4000]), rng.random()) for at in sorted(places)]
+    return Case(rows, failures, nodes, rng.choice([0, 5]), rng.choice([40, 200, 600]), seed)
+
+
 def stores_of(case: Case, seed: int) -> str | None:
     """Return stores that fit the machine, mostly ones whose pieces may be out of reach."""
     rng = random.Random(seed)
@@ -171,10 +187,10 @@ def stores_of(case: Case, seed: int) -> str | None:
     )
 
 
-@pytest.mark.parametrize("first", range(0, 200, 50))
-def test_promises_against_the_plain_reference(first: int) -> None:
-    for seed in range(first, first + 50):
-        case = random_case(seed, nodes=3 + seed % 7)
+def test_promises_against_the_plain_reference() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(500):
+        case = failing_case(seed)
         rng = random.Random(seed)
         told = {
             "accuracy": rng.choice([0.0, 0.7]), "risk": rng.choice([0.0, 0.9]),
@@ -197,13 +213,17 @@ def test_promises_against_the_plain_reference(first: int) -> None:
             owed[job] += unrecovered * size[job]
         reference.lost = (np.array(reference.lost) + owed).tolist()
         assert_same(outcome, reference, seed, told)
+        seen["recoveries"] += sum(row[2] > 0 for row in begun)
+        seen["from scratch"] += sum(row[3] > 0 and row[2] == 0 for row in begun)
+        seen["from the one before"] += sum(row[3] > 0 and row[2] > 0 for row in begun)
+    assert min(seen.values()) > 2, seen
 
 
 # ----------------------------------------------------------------- certified, replayed, the same
 
 
 def stored_result(seed: int, **more: Any) -> Result:
-    case = random_case(seed, nodes=3 + seed % 7)
+    case = failing_case(seed)
     rng = random.Random(seed)
     policy = rng.choice(["promise", *POLICIES])
     checkpoint = rng.choice(["risk", "periodic", "daly"])
@@ -213,7 +233,7 @@ def stored_result(seed: int, **more: Any) -> Result:
 
 def test_the_certifier_agrees_and_a_replay_decides_the_same(tmp_path: Path) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(40):
+    for seed in range(30):
         one = stored_result(seed, log_events=True)
         folder = one.save(tmp_path / str(seed), report=False)
         certificate = certify_promise(folder)
@@ -224,9 +244,9 @@ def test_the_certifier_agrees_and_a_replay_decides_the_same(tmp_path: Path) -> N
         policy = one.outcome.parameters.policy
         for name in ("saves", "broken_saves", "recoveries", "fallbacks"):
             seen[f"{policy} {name}"] += one.measures["vault"][name]
-    for policy in ("promise", "easy"):
+    for policy in POLICIES:
         assert seen[f"{policy} fallbacks"] > 0, seen
-    assert seen["promise saves"] > 100, seen
+        assert seen[f"{policy} saves"] > 20, seen
 
 
 @pytest.mark.parametrize(
