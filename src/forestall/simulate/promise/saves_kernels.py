@@ -123,17 +123,19 @@ def write(vault, j, kind, start, until, work):
     return row
 
 
-# ------------------------------------------------------------- in the place of `world_kernels`
+# -------------------------------------------------------------------------------------- saves
 
 
-@worlds.vault_has_room.of(JobVault)
-def _room(vault):
+@kernel
+def room_of(vault):
+    """Return whether the next event surely finds room."""
     # One event starts no more jobs than there are nodes, each of which may write a row.
     return vault.at[ROWS] + len(vault.news) + 1 < len(vault.rows) and vault.at[SPARE] > 0
 
 
-@worlds.begin_save.of(JobVault)
-def _begin_save(vault, state, job, j, now):
+@kernel
+def begin_save_of(vault, state, job, j, now):
+    """Begin to save a job, and note where it runs and which stores can be reached."""
     mine, known = vault.jobs[j], state.jobs[j]
     mine.row = write(vault, j, SAVE, now, now + known.pause, job.request) + 1
     if vault.rules.shared == 0:
@@ -152,8 +154,9 @@ def _begin_save(vault, state, job, j, now):
         reached[i] = vault.keeps[i] & ~down[i]
 
 
-@worlds.complete_save.of(JobVault)
-def _complete_save(vault, job, j):
+@kernel
+def complete_save_of(vault, job, j):
+    """Count a save that is over, and forget the oldest beyond those kept."""
     mine = vault.jobs[j]
     vault.rows[mine.row - 1].complete = 1
     mine.row = 0
@@ -170,16 +173,18 @@ def _complete_save(vault, job, j):
             bits.copy(nodes[k, what], nodes[k + 1, what])
 
 
-@worlds.break_save.of(JobVault)
-def _break_save(vault, j, now):
+@kernel
+def break_save_of(vault, j, now):
+    """Break off the save under way."""
     mine = vault.jobs[j]
     if mine.row > 0:
         vault.rows[mine.row - 1].until = now
         mine.row = 0
 
 
-@worlds.forget_saves.of(JobVault)
-def _forget_saves(vault, j):
+@kernel
+def forget_saves_of(vault, j):
+    """Give back the place of a job that is done."""
     mine = vault.jobs[j]
     if mine.slot > 0:
         vault.spare[vault.at[SPARE]] = mine.slot
@@ -187,8 +192,9 @@ def _forget_saves(vault, j):
         mine.slot, mine.held = 0, 0
 
 
-@worlds.resume_from.of(JobVault)
-def _resume_from(vault, state, job, j, now):
+@kernel
+def resume_from_of(vault, state, job, j, now):
+    """Fall back where that must be; return what could not be had, s."""
     mine = vault.jobs[j]
     if fall_back(vault, state, job, j, now):
         vault.news[vault.at[NEWS]] = j
@@ -198,8 +204,9 @@ def _resume_from(vault, state, job, j, now):
     return unrecovered
 
 
-@worlds.is_lost.of(JobVault)
-def _is_lost(vault, state, world):
+@kernel
+def is_lost_of(vault, state, world):
+    """Let a job whose start is due fall back where that must be."""
     at = world.at
     j, now = at[worlds.KEY], at[worlds.NOW]
     if at[worlds.KIND] != _START_DUE or runs.taken_at_start(state, j) >= 0:
@@ -209,8 +216,9 @@ def _is_lost(vault, state, world):
         at[worlds.KIND], at[worlds.UNTIL] = _CHECKPOINT_LOST, job.saved
 
 
-@worlds.tells_loss.of(JobVault)
-def _tells_loss(vault, world):
+@kernel
+def tells_loss_of(vault, world):
+    """Take the next of the jobs that the engine has to be told of; return whether there is one."""
     if vault.at[NEWS] == 0:
         return False
     at = world.at
@@ -220,3 +228,46 @@ def _tells_loss(vault, world):
     at[worlds.UNTIL] = world.jobs[j].saved
     at[worlds.EVENTS] += 1
     return True
+
+
+# ------------------------------------------------------------- in the place of `world_kernels`
+
+
+@worlds.vault_has_room.of(JobVault)
+def _room(vault):
+    return room_of(vault)
+
+
+@worlds.begin_save.of(JobVault)
+def _begin_save(vault, state, job, j, now):
+    begin_save_of(vault, state, job, j, now)
+
+
+@worlds.complete_save.of(JobVault)
+def _complete_save(vault, job, j):
+    complete_save_of(vault, job, j)
+
+
+@worlds.break_save.of(JobVault)
+def _break_save(vault, j, now):
+    break_save_of(vault, j, now)
+
+
+@worlds.forget_saves.of(JobVault)
+def _forget_saves(vault, j):
+    forget_saves_of(vault, j)
+
+
+@worlds.resume_from.of(JobVault)
+def _resume_from(vault, state, job, j, now):
+    return resume_from_of(vault, state, job, j, now)
+
+
+@worlds.is_lost.of(JobVault)
+def _is_lost(vault, state, world):
+    is_lost_of(vault, state, world)
+
+
+@worlds.tells_loss.of(JobVault)
+def _tells_loss(vault, world):
+    return tells_loss_of(vault, world)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import by_type, inlined, record_of
+from forestall._compile import inlined, merged_by_type, record_of
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.model.decisions import DecisionKind
 from forestall.model.events import EventKind
@@ -338,46 +338,46 @@ def has_room(world, nodes):
 # --------------------------------------------------------------------------- without a vault
 
 
-@by_type
+@merged_by_type
 def vault_has_room(vault):
     """Return whether the next event surely finds room in what a vault keeps."""
     return True
 
 
-@by_type
+@merged_by_type
 def begin_save(vault, state, job, j, now):
     """A checkpoint of a job begins."""
 
 
-@by_type
+@merged_by_type
 def complete_save(vault, job, j):
     """A job's checkpoint is complete, and there as long as enough of it can be read."""
 
 
-@by_type
+@merged_by_type
 def break_save(vault, j, now):
     """A job's run ends, and with it the checkpoint under way, if there is one."""
 
 
-@by_type
+@merged_by_type
 def forget_saves(vault, j):
     """A job is done: nobody needs its checkpoints any more."""
 
 
-@by_type
+@merged_by_type
 def resume_from(vault, state, job, j, now):
     """Let a job that starts go on from the newest checkpoint that can be had; return the work that
     was saved and could not be, s. Without a vault all can be."""
     return np.int64(0)
 
 
-@by_type
+@merged_by_type
 def is_lost(vault, state, world):
     """Turn a start that is due into the news that the job's last checkpoint cannot be had, where
     that is so."""
 
 
-@by_type
+@merged_by_type
 def tells_loss(vault, world):
     """Return whether the engine has to be told that the last checkpoint of a job that has just
     started could not be had: if so, that is what happens next."""
