@@ -194,6 +194,7 @@ WORDS = {
     Reason.NODE_AWAY: "node 17 of its reservation is away",
     Reason.SAFER_NODES: "the prediction for node 17 has changed",
     Reason.TOO_FEW_NODES: "5 nodes are up or known to return",
+    Reason.CHECKPOINT_LOST: "its last checkpoint cannot be read; it goes back to one that can",
     Reason.NODES_BACK: "enough nodes are back",
     Reason.RUNS_ON: "past the end of its reservation, which was 42",
     Reason.REQUEUED: "sent back to the queue",
@@ -226,7 +227,7 @@ def test_order_of_events_within_a_second() -> None:
     ]  # fmt: skip
     assert sorted(EventKind)[:8] == order
     assert sorted(order, key=lambda kind: kind.rank) == order
-    assert sorted(kind.rank for kind in EventKind) == list(range(16))
+    assert sorted(kind.rank for kind in EventKind) == list(range(17))
     assert [kind for kind in order if kind.about_node] == order[2:4]
 
 

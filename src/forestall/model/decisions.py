@@ -54,6 +54,7 @@ class Reason(IntEnum):
     RUNS_ON = 24
     REQUEUED = 25
     START_REFUSED = 26
+    CHECKPOINT_LOST = 27
 
 
 _TEXT = {
@@ -84,6 +85,7 @@ _TEXT = {
     Reason.RUNS_ON: "it runs past the end of its reservation, which was {at}",
     Reason.REQUEUED: "it was sent back to the queue",
     Reason.START_REFUSED: "its last start was refused",
+    Reason.CHECKPOINT_LOST: "its last checkpoint cannot be read; it goes back to one that can",
 }
 
 

@@ -13,7 +13,8 @@ from forestall.model.nodes import NodeSet
 class EventKind(IntEnum):
     """What an engine is told. Kinds up to PASS are those of a simulated run, and their values their
     ranks among events of the same second (spec of the promise scheduler, "Running"); the others
-    come from a real cluster, and take their places by `rank`.
+    come from a real cluster, or, CHECKPOINT_LOST, from a simulated vault, and take their places by
+    `rank`.
 
     Ties within a kind go by job order (submit order, then position in the log) or node number. PASS
     is the end of a second, at which the classic policies schedule once for all that happened in it.
@@ -23,7 +24,8 @@ class EventKind(IntEnum):
     come off; STARTED, a job is seen to run, asked for or not; NODE_DRAINED, a node takes no new
     jobs; PREDICTION_CHANGED, another failure of a node is foreseen than before; OVERRUN, a job runs
     past the end of its reservation. A node that is back, repaired or returned by whoever drained
-    it, is NODE_RECOVERED.
+    it, is NODE_RECOVERED. CHECKPOINT_LOST: a job that is about to start, or has just started, finds
+    that its last checkpoint cannot be had, and goes back to the last one that can.
     """
 
     FINISHED = 0
@@ -42,6 +44,7 @@ class EventKind(IntEnum):
     NODE_DRAINED = 13
     PREDICTION_CHANGED = 14
     OVERRUN = 15
+    CHECKPOINT_LOST = 16
 
     @property
     def about_node(self) -> bool:
@@ -80,6 +83,7 @@ _RANKS: Final = {
             EventKind.OVERRUN,
             EventKind.NODE_FAILED,
             EventKind.CHECKPOINT_REQUESTED,
+            EventKind.CHECKPOINT_LOST,
             EventKind.START_DUE,
             EventKind.SUBMITTED,
             EventKind.PASS,
@@ -97,7 +101,7 @@ _FIGURES: Final = {
             EventKind.PREDICTION_CHANGED,
         }
     ),
-    "at": frozenset({EventKind.PREDICTION_CHANGED}),
+    "at": frozenset({EventKind.PREDICTION_CHANGED, EventKind.CHECKPOINT_LOST}),
     "probability": frozenset({EventKind.PREDICTION_CHANGED}),
     "nodes": frozenset({EventKind.STARTED}),
     "ours": frozenset({EventKind.NODE_DRAINED}),
@@ -119,7 +123,8 @@ class Event:
         of its own); the expected end of a run that started or goes on (-1: not known); the first
         moment for another try of a start that was refused (-1: not known); when a node whose
         failure is foreseen would be back, s
-    at : of PREDICTION_CHANGED, the time of the failure that is foreseen, s; -1: none any more
+    at : of PREDICTION_CHANGED, the time of the failure that is foreseen, s; -1: none any more; of
+        CHECKPOINT_LOST, the work in the checkpoint that can be had, s; 0: none can
     probability : of PREDICTION_CHANGED, of that failure
     nodes : of STARTED, where the job runs; empty where that is as it was asked for
     ours : of NODE_DRAINED, whether we asked for it ourselves

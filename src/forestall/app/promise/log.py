@@ -24,6 +24,7 @@ from forestall.model.failures import PLANNED, Failures
 from forestall.model.nodes import NodeSet
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.failures import expected_downtime
+from forestall.simulate.promise.checkpoint_costs import pause_of
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import foreseen_by, rules_of
 
@@ -60,6 +61,8 @@ USER = Column("user", "about.user")
 """Whose a job is: in the log of a run with a policy in Python, which may go by it."""
 WANTED = Column("wanted", "about.wanted", lambda chance: "" if chance == "" else repr(chance))
 """The probability that a job's user took: in the log of a run with users who bargain."""
+WORK = Column("work", lambda event: event.until if event.kind is EventKind.CHECKPOINT_LOST else "")
+"""Work in the checkpoint that a job falls back to: in the log of a run with a vault."""
 DECISIONS = (
     Column("time"),
     Column("decision", "kind", logs.word),
@@ -85,6 +88,7 @@ def write_event_log(
     told = logs.records_of(log.events, {"kind": EventKind}, about=_about(outcome))
     columns = EVENTS if _users(outcome) is None else (*EVENTS, USER)
     columns = columns if outcome.bargains is None else (*columns, WANTED)
+    columns = columns if outcome.saves is None else (*columns, WORK)
     logs.write_lines(folder / logs.EVENT_LOG, logs.log_lines(columns, told))
     taken = logs.answers_of(Decision, log.events, log.decisions, _WORDS, nodes=_node_sets(log))
     logs.write_lines(folder / logs.DECISION_LOG, logs.log_lines(DECISIONS, taken, ids))
@@ -154,16 +158,22 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
         raise TraceError(
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
         )
+    parameters = Parameters(**summary["parameters"])
     users: list[str | None] = []
     asked = None if policy is None else AskedPolicy(policy, users)
-    engine = _engine(folder, summary, int(events["time"][0]), asked)
+    period = int(summary["repeat_period"])
+    known = (parameters, period, summary["predictor"])
+    engine = _engine(folder, known, int(events["time"][0]), asked)
     ids: list[int] = []
     place: dict[int, int] = {}
 
     def handle(row: dict[str, Any]) -> Iterable[Decision]:
         kind, now = EventKind[row["event"].upper()], row["time"]
         if kind is EventKind.SUBMITTED:
-            place[row["job"]] = engine.add_job(row["size"], row["estimate"], row["interval"], now)
+            pause, recovery = pause_of(row["size"], parameters)
+            place[row["job"]] = engine.add_job(
+                row["size"], row["estimate"], row["interval"], now, pause=pause, recovery=recovery
+            )
             ids.append(row["job"])
             users.append(row.get(USER.name))
             if WANTED.name in row:
@@ -171,18 +181,20 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
                 engine.state = engine.state._replace(rules=rules)
         key = row["node"] if kind.about_node else place.get(row["job"], 0)
         until = -1 if row["until"] is None else row["until"]
-        return engine.handle([Event(now, kind, key, until)], now)
+        work = -1 if row.get(WORK.name) is None else row[WORK.name]
+        return engine.handle([Event(now, kind, key, until, work)], now)
 
     taken = chain.from_iterable(map(handle, events.iter_rows(named=True)))
     return list(logs.log_lines(DECISIONS, taken, ids))
 
 
 def _engine(
-    folder: Path, summary: dict[str, Any], start: int, policy: AskedPolicy | None
+    folder: Path, given: tuple[Parameters, int, Any], start: int, policy: AskedPolicy | None
 ) -> Engine:
     """Return an engine that knows what that of the run knew when it began; `start` is the first
-    event's time."""
-    parameters, period = Parameters(**summary["parameters"]), int(summary["repeat_period"])
+    event's time, `given` the parameters, the period of repeated failures and what is said of the
+    predictor."""
+    parameters, period, said = given
     known = Failures.none()
     prediction: Prediction
     if parameters.predictor == "learned":
@@ -194,7 +206,7 @@ def _engine(
         prediction = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
     elif parameters.entry.promises:
-        prediction = read_hazard(folder, summary["predictor"])
+        prediction = read_hazard(folder, said)
     else:
         prediction = foreseen_by(None, known, period)
     outages = read_planned(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import polars as pl
 
@@ -21,11 +21,16 @@ from forestall.model.failures import PlannedOutages
 from forestall.simulate.promise import tables
 from forestall.simulate.promise.measures import measures
 from forestall.simulate.promise.run import Outcome
+from forestall.simulate.promise.saves import checkpoints_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from forestall.show.report import Report
+
+
+_FILES_ONLY: Final = ("maintenance", "checkpoints")
+"""Tables that the report does not look at."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +74,18 @@ class Result(RunResult[Outcome]):
         """What each job's user wanted, was shown and took; None where users do not bargain."""
         return None if self.outcome.bargains is None else tables.users_table(self.outcome)
 
+    @cached_property
+    def checkpoints(self) -> pl.DataFrame:
+        """What became of every checkpoint; without rows where there is no vault."""
+        has_vault = self.outcome.saves is not None
+        return checkpoints_table(self.outcome) if has_vault else pl.DataFrame()
+
     def _tables(self) -> dict[str, pl.DataFrame]:
         found = super()._tables()
         if self.outages is not None:
             found["maintenance"] = table_of(self.outages)
+        if self.outcome.saves is not None:
+            found["checkpoints"] = self.checkpoints
         return found if self.users is None else {**found, "users": self.users}
 
     @cached_property
@@ -143,6 +156,6 @@ class Result(RunResult[Outcome]):
         write_event_log(self.outcome, folder, self.predictor, self.table)
 
     def _told(self, span: tuple[int, int] | None) -> Report:
-        tables = {name: one for name, one in self._tables().items() if name != "maintenance"}
+        tables = {name: one for name, one in self._tables().items() if name not in _FILES_ONLY}
         told = reports.ToldRun(self.summary, **tables, gantt_span=span, cleaning=self.cleaning)
         return reports.report(told)

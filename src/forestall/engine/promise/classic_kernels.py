@@ -42,6 +42,7 @@ _CHECKPOINT_FINISHED = np.int64(EventKind.CHECKPOINT_FINISHED)
 _NODE_RECOVERED = np.int64(EventKind.NODE_RECOVERED)
 _NODE_FAILED = np.int64(EventKind.NODE_FAILED)
 _CHECKPOINT_REQUESTED = np.int64(EventKind.CHECKPOINT_REQUESTED)
+_CHECKPOINT_LOST = np.int64(EventKind.CHECKPOINT_LOST)
 _SUBMITTED = np.int64(EventKind.SUBMITTED)
 _PASS = np.int64(EventKind.PASS)
 
@@ -356,9 +357,22 @@ def fail_node(state, node, until, now):
         enqueue(state, victim, job.submit if state.rules.requeue_original else now)
 
 
+@inlined
+def lengthen(state, j, work):
+    """A job that has just started goes on from less than was thought: it runs for longer, and
+    reservations are made anew, as after a failure."""
+    job, queue = state.jobs[j], state.queue
+    queues.forget(queue, job.end, j)
+    runs.fall_back(state, j, work)
+    job.end = job.start + runs.length_of(job, state.rules)
+    queues.expect(queue, job.end, job.size, j)
+    state.at[FAILURES] += 1
+
+
 @merged
 def take(state, kind, key, until, now):
-    """Take one event; what should be done is left in `state.out`.
+    """Take one event; what should be done is left in `state.out`. `until` is a failed node's known
+    recovery; of a checkpoint that is lost, the work in the one before it.
 
     Decisions to start and reserve come with the event PASS, once a second in which anything
     happened.
@@ -380,3 +394,5 @@ def take(state, kind, key, until, now):
         runs.answer(state, key, runs.risk_of_waiting(state, key, now), now)
     elif kind == _CHECKPOINT_FINISHED:
         runs.saved(state, key)
+    elif kind == _CHECKPOINT_LOST:
+        lengthen(state, key, until)

@@ -33,6 +33,7 @@ from forestall.engine.promise.state import (
     Rules,
     State,
     new_state,
+    with_pauses,
 )
 from forestall.engine.promise.steps import EngineSteps
 from forestall.engine.promise.transitions import JOBS, NODES
@@ -276,13 +277,22 @@ class Engine(EngineSteps):
 
     # ------------------------------------------------------------------------------- quotes
 
-    def quote(self, size: int, estimate: int, interval: int, now: int, *, pool: int = 0) -> Quote:
+    def quote(
+        self,
+        size: int,
+        estimate: int,
+        interval: int,
+        now: int,
+        *,
+        pool: int = 0,
+        pause: int | None = None,
+    ) -> Quote:
         """Return what a job submitted now would be promised. The same search as for a real one,
         without the commitment: nothing that a later decision depends on changes. Raises
         ParameterError where fewer nodes are up or known to return."""
         engine = self._asked_at(size, estimate, interval, now, pool)
         before = None if self._watch is None else kept.lasting(self.state)
-        length = int(promise_entry_kernels.length_for(engine.state, estimate, interval))
+        length = engine._length(estimate, interval, pause)
         reason = engine.asking(promise_entry_kernels.quote, now, size, length, pool, now=now)
         self._check_same(before)
         return engine._offered(int(reason), now)
@@ -297,6 +307,7 @@ class Engine(EngineSteps):
         by: int | None = None,
         most: int = MOST_OFFERS,
         pool: int = 0,
+        pause: int | None = None,
     ) -> list[Quote]:
         """Return what a job submitted now could choose from: the Pareto front of start, deadline
         and probability, each offer later than the one before and more probable. Like a quote, it
@@ -308,6 +319,7 @@ class Engine(EngineSteps):
         by : the latest deadline, s; None: whatever a longer wait buys
         most : how many; of more the first, the last, and those that gain most are given
         pool : whose nodes the job may have; 0: any
+        pause : what a checkpoint of the job takes, s; None: as the rules say
 
         Each is what a job would be promised whose user takes that probability at least. Empty where
         no start is known, or none ends by then.
@@ -318,11 +330,16 @@ class Engine(EngineSteps):
         if size > engine.usable(pool):
             return []
         before = None if self._watch is None else kept.lasting(self.state)
-        length = int(promise_entry_kernels.length_for(engine.state, estimate, interval))
+        length = engine._length(estimate, interval, pause)
         last = int(FAR) if by is None else by - length
         front = engine._front(now, size, length, last, pool)
         self._check_same(before)
         return thinned(front, most)
+
+    def _length(self, estimate: int, interval: int, pause: int | None) -> int:
+        """Return how long a reservation is, s."""
+        told = (estimate, interval, self.pause_of(pause))
+        return int(promise_entry_kernels.length_for(self.state, *told))
 
     def _front(self, now: int, size: int, length: int, last: int, pool: int) -> list[Quote]:
         """Return all offers that start by `last`."""
@@ -433,7 +450,7 @@ class Engine(EngineSteps):
         that never stopped. A predictor, rule or policy in Python is given again, knowing what it
         knew. Raises ParameterError for what is no snapshot of this engine."""
         kept.check_head(snapshot, "promise")
-        state = kept.unpacked(snapshot["state"], _CLASSES)
+        state = with_pauses(kept.unpacked(snapshot["state"], _CLASSES))
         made = cls.__new__(cls)
         made._begin(state, plugin, policy, validate)
         made.now, made.jobs = snapshot["now"], snapshot["jobs"]
@@ -459,6 +476,7 @@ _STEPS: Final[dict[EventKind, Callable[[Any, Event], list[Decision]]]] = {
     EventKind.NODE_RECOVERED: lambda course, event: course.returned(event),
     EventKind.PREDICTION_CHANGED: lambda course, event: course.foretold(event),
     EventKind.OVERRUN: lambda course, event: course.overran(event),
+    EventKind.CHECKPOINT_LOST: lambda course, event: course.fell_back(event),
     EventKind.PASS: lambda course, event: course.passed(event),
 }
 """What is more than one step of a simulated run."""

@@ -18,10 +18,10 @@ def handle(state, kind, key, until, now, again):
 
 
 @entry
-def length_for(state, estimate, interval):
-    """Return the seconds that a reservation for `estimate` seconds of work takes."""
-    rules = state.rules
-    return checkpoints.reservation_length(estimate, interval, rules.overhead, rules.checkpoint)
+def length_for(state, estimate, interval, pause):
+    """Return the seconds that a reservation for `estimate` seconds of work takes, whose checkpoints
+    take `pause` seconds each."""
+    return checkpoints.reservation_length(estimate, interval, pause, state.rules.checkpoint)
 
 
 @entry

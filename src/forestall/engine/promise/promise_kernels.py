@@ -30,12 +30,14 @@ _BEST_OFFER = np.int64(Reason.BEST_OFFER)
 _NODE_DOWN_AT_START = np.int64(Reason.NODE_DOWN_AT_START)
 _NODE_BUSY_AT_START = np.int64(Reason.NODE_BUSY_AT_START)
 _NODE_FAILED = np.int64(Reason.NODE_FAILED)
+_FALLS_BACK = np.int64(Reason.CHECKPOINT_LOST)
 _RESERVED_START = np.int64(Reason.RESERVED_START)
 _FINISHED = np.int64(EventKind.FINISHED)
 _CHECKPOINT_FINISHED = np.int64(EventKind.CHECKPOINT_FINISHED)
 _NODE_RECOVERED = np.int64(EventKind.NODE_RECOVERED)
 _NODE_FAILED_EVENT = np.int64(EventKind.NODE_FAILED)
 _CHECKPOINT_REQUESTED = np.int64(EventKind.CHECKPOINT_REQUESTED)
+_CHECKPOINT_LOST = np.int64(EventKind.CHECKPOINT_LOST)
 _START_DUE = np.int64(EventKind.START_DUE)
 _SUBMITTED = np.int64(EventKind.SUBMITTED)
 
@@ -114,10 +116,16 @@ def begin_due(state, j, now):
     if node < 0:
         runs.begin(state, j, now, _RESERVED_START)
         return node
+    withdraw(state, j, now)
+    return node
+
+
+@inlined
+def withdraw(state, j, now):
+    """Take the reservation of a job that waits, which must be placed again."""
     give_up(state, j, now)
     timelines.give_row(state.timeline, state.jobs[j].row)
     state.jobs[j].row = -1
-    return node
 
 
 @inlined
@@ -151,12 +159,12 @@ def risk_of_waiting(state, j, now):
     """Return p_f of a running job's nodes over [now, now + C + I + C), which is until the next
     checkpoint could be complete (Oliner et al., DSN 2005, Equation 1); -1 where Python has to be
     asked first."""
-    rules, scratch, search = state.rules, state.scratch, state.scratch.search
-    if rules.checkpoint != checkpoints.CHECKPOINT_RISK:
+    job, scratch, search = state.jobs[j], state.scratch, state.scratch.search
+    if state.rules.checkpoint != checkpoints.CHECKPOINT_RISK:
         return 0.0
-    end = now + 2 * rules.overhead + state.jobs[j].interval
+    end = now + 2 * job.pause + job.interval
     search[0].start, search[0].end = now, end
-    bits.copy(scratch.rows[CHOSEN], state.timeline.rows[state.jobs[j].row])
+    bits.copy(scratch.rows[CHOSEN], state.timeline.rows[job.row])
     if not risks.told(state.prediction, search, TOGETHER):
         return -1.0
     return risks.risk_of_set(state.prediction, scratch.rows[CHOSEN], now, now, end)
@@ -166,7 +174,8 @@ def risk_of_waiting(state, j, now):
 def take(state, kind, key, until, now):
     """Take one event; what it leaves to decide is noted as the task.
 
-    `key` is a job, or a node for events about nodes; `until` is a failed node's known recovery.
+    `key` is a job, or a node for events about nodes; `until` is a failed node's known recovery, or
+    the work in the checkpoint that a job falls back to.
     """
     task = state.task[0]
     task.kind, task.job, task.failed = NOTHING, _NOBODY, _NOBODY
@@ -183,6 +192,10 @@ def take(state, kind, key, until, now):
         if node >= 0:
             down = bits.has(state.machine.rows[machines.DOWN], node)
             task.job, reason = key, _NODE_DOWN_AT_START if down else _NODE_BUSY_AT_START
+    elif kind == _CHECKPOINT_LOST:
+        withdraw(state, key, now)
+        runs.fall_back(state, key, until)
+        task.job, reason, node = key, _FALLS_BACK, _NOBODY
     elif kind == _NODE_FAILED_EVENT:
         task.failed = key
         task.job = fail_node(state, key, until, now)

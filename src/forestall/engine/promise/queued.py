@@ -11,6 +11,7 @@ from forestall.decide.promise.search_state import SEEN
 from forestall.engine.contract import Stories
 from forestall.engine.promise.reserved import (
     check_idle,
+    check_work,
     extended,
     foretold,
     known_return,
@@ -139,6 +140,12 @@ class Queued:
         assert isinstance(prediction, Foreseen), "these policies take no other prediction"
         steps.state = steps.state._replace(prediction=foretold(prediction, event))
         return []
+
+    def fell_back(self, event: Event) -> list[Decision]:
+        """A job that has just started finds that its last checkpoint cannot be had: it runs for
+        longer."""
+        check_work(self._steps, event)
+        return self._steps.take(int(event.kind), event.key, event.at, event.time)
 
     def passed(self, event: Event) -> list[Decision]:
         """The end of a second. Where reserved starts were missed, which nobody woke us for, all

@@ -68,6 +68,13 @@ def extended(steps: EngineSteps, job: int, before: int, now: int) -> Decision:
     )
 
 
+def check_work(steps: EngineSteps, event: Event) -> None:
+    """Raise ParameterError for a job that falls back to more work than it has saved."""
+    saved = steps.field(event.key, "saved")
+    if not 0 <= event.at < saved:
+        raise ParameterError("event", event, f"work from 0 s, and below the {saved} s saved")
+
+
 def seen_nodes(steps: EngineSteps, event: Event) -> npt.NDArray[np.int64]:
     """Return the nodes on which a job was seen to start; ParameterError where that is not told, or
     one is not there."""
@@ -311,6 +318,11 @@ class Reserved:
         return []
 
     # ---------------------------------------------------------------------------- settling
+
+    def fell_back(self, event: Event) -> list[Decision]:
+        """A job's last checkpoint cannot be had: more work is left, and it is placed again."""
+        check_work(self._steps, event)
+        return self._steps.take(int(event.kind), event.key, event.at, event.time)
 
     def passed(self, event: Event) -> list[Decision]:
         """The end of a second: every event has been answered by itself."""

@@ -40,10 +40,11 @@ def decided(out, kind, reason, job):
 
 @inlined
 def length_of(job, rules):
-    """Return the seconds that a reservation for the work left takes."""
-    return checkpoints.reservation_length(
-        job.estimate - job.saved, job.interval, rules.overhead, rules.checkpoint
+    """Return the seconds that a reservation for the work left takes, a recovery before it."""
+    work = checkpoints.reservation_length(
+        job.estimate - job.saved, job.interval, job.pause, rules.checkpoint
     )
+    return work + job.recovery if job.saved > 0 else work
 
 
 @inlined
@@ -145,7 +146,7 @@ def answer(state, j, risk, now):
     verdict, reason = checkpoints.PERFORM, _ALWAYS
     if rules.checkpoint == checkpoints.CHECKPOINT_RISK:
         verdict = checkpoints.answer_request(
-            risk, job.since, job.interval, rules.overhead, left, now, job.deadline
+            risk, job.since, job.interval, job.pause, left, now, job.deadline
         )
         reason = _RISK_WORTH_IT
     if verdict == checkpoints.SKIP_RISK:
@@ -156,7 +157,7 @@ def answer(state, j, risk, now):
     record = decided(state.out, _CHECKPOINT if perform else _SKIP, reason, j)
     # Here alone a decision's probability is that of a failure; elsewhere it is the promise.
     record.probability, record.count, record.deadline = risk, job.since, job.deadline
-    record.start, record.end = now, now + rules.overhead if perform else now
+    record.start, record.end = now, now + job.pause if perform else now
     if perform:
         job.requested_at, job.since = now, 0
 
@@ -167,7 +168,7 @@ def risk_of_waiting(state, j, now):
     rules, job = state.rules, state.jobs[j]
     if rules.checkpoint != checkpoints.CHECKPOINT_RISK or job.row < 0:
         return 0.0
-    end = now + 2 * rules.overhead + job.interval
+    end = now + 2 * job.pause + job.interval
     return risks.risk_of_set(state.prediction, state.timeline.rows[job.row], now, now, end)
 
 
@@ -177,6 +178,14 @@ def saved(state, j):
     request, and a failure from now on costs the time since then, its pause included."""
     job = state.jobs[j]
     job.saved, job.mark = job.progress, job.requested_at
+
+
+@inlined
+def fall_back(state, j, work):
+    """Note that the last checkpoint of job `j` cannot be had, and that of one that can is `work`:
+    the work left, and the time that it takes, are more than they were."""
+    job = state.jobs[j]
+    job.saved, job.progress = work, work
 
 
 @inlined

@@ -41,13 +41,14 @@ NEW, WAITING, RUNNING, DONE = map(np.int64, range(4))
 
 JOB: Final = record_of(
     "size estimate interval submit status start end deadline promise:f8 saved progress mark "
-    "requested_at since row low place pool"
+    "requested_at since row low place pool pause recovery"
 )
 """What the scheduler knows of a job: nodes; expected run time; seconds between checkpoint requests;
 submit time; status; reservation or run [start, end); promise (deadline -1: none); work saved and
 progress at the last request, s; what a failure now would roll back to; the last request; requests
 since the last checkpoint; row of its node set (-1: none), a word before which that is empty, and
-its place in the machine's list of running jobs; the pool of which it takes its nodes (0: all)."""
+its place in the machine's list of running jobs; the pool of which it takes its nodes (0: all); the
+pause of a checkpoint of it, C, and what it takes to go on from one, s."""
 
 DECISION: Final = record_of(
     "kind reason job node start end deadline probability:f8 count at left_out left_out_at ranges"
@@ -73,8 +74,8 @@ class Rules(NamedTuple):
 
     policy: the code of its entry (`engine.promise.policies`); checkpoint: CHECKPOINT_NONE, _RISK
     or _ALL; placement: LOWEST, LEAST_RISKY or OWN; compression, requeue_original: 0 or 1; placed:
-    whether node sets are kept (counting policies can do without); overhead: C in s; wanted: U, the
-    least probability of success that a user takes.
+    whether node sets are kept (counting policies can do without); overhead: C in s of jobs of which
+    nothing else is said; wanted: U, the least probability of success that a user takes.
     """
 
     policy: int
@@ -186,6 +187,19 @@ def new_state(jobs: int, nodes: int, rules: Rules, prediction: Prediction, start
     state.at[OPENED] = state.at[CARRY_OPENED] = 2**60
     state.at[CLOSED] = state.at[CARRY_CLOSED] = -1
     return state
+
+
+def with_pauses(state: State) -> State:
+    """Return a state that may have been kept before jobs had pauses of their own: then they are as
+    the rules say."""
+    old = state.jobs
+    if old.dtype.names == JOB.names:
+        return state
+    jobs = records(len(old), JOB)
+    for name in old.dtype.names or ():
+        jobs[name] = old[name]
+    jobs["pause"] = state.rules.overhead
+    return state._replace(jobs=jobs)
 
 
 @inlined

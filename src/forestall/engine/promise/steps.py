@@ -67,11 +67,22 @@ class EngineSteps:
             self.state = self.state._replace(pools=np.concatenate((pools, pools[:1])))
         self.state.pools[pool] = row_of(numbers, pools.shape[1])
 
-    def add_job(self, size: int, estimate: int, interval: int, submit: int, pool: int = 0) -> int:
+    def add_job(
+        self,
+        size: int,
+        estimate: int,
+        interval: int,
+        submit: int,
+        pool: int = 0,
+        *,
+        pause: int | None = None,
+        recovery: int = 0,
+    ) -> int:
         """Make a job known and return its position; it is scheduled when its event SUBMITTED comes.
 
         Parameters: nodes; expected run time, seconds between checkpoint requests, submit time, s;
-        the pool whose nodes it takes. Raises ParameterError where the machine is too small.
+        the pool whose nodes it takes; what a checkpoint of it takes (None: as the rules say), and
+        what going on from one takes, s. Raises ParameterError where the machine is too small.
         """
         self.check_job(size, estimate, interval, pool)
         self.state = self.state._replace(jobs=longer(self.state.jobs, self.jobs + 1))
@@ -79,8 +90,13 @@ class EngineSteps:
         job["size"][self.jobs], job["estimate"][self.jobs] = size, estimate
         job["interval"][self.jobs], job["submit"][self.jobs] = interval, submit
         job["row"][self.jobs], job["pool"][self.jobs] = -1, pool
+        job["pause"][self.jobs], job["recovery"][self.jobs] = self.pause_of(pause), recovery
         self.jobs += 1
         return self.jobs - 1
+
+    def pause_of(self, pause: int | None) -> int:
+        """Return what a checkpoint takes, s; None: as the rules say."""
+        return int(self.state.rules.overhead) if pause is None else pause
 
     def check_job(self, size: int, estimate: int, interval: int, pool: int = 0) -> None:
         """Raise ParameterError for a job that the machine cannot have."""

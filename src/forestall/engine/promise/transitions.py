@@ -17,6 +17,8 @@ JOBS: Final = Transitions(
         EventKind.PASS: {("WAITING", "RUNNING")},
         EventKind.CHECKPOINT_REQUESTED: {("RUNNING", "RUNNING")},
         EventKind.CHECKPOINT_FINISHED: {("RUNNING", "RUNNING")},
+        # Found out as a reservation begins; or, without reservations of nodes, just after a start.
+        EventKind.CHECKPOINT_LOST: {("WAITING", "WAITING"), ("RUNNING", "RUNNING")},
         EventKind.FINISHED: {("RUNNING", "DONE")},
         EventKind.NODE_FAILED: {("RUNNING", "WAITING")},
         # Seen where nobody asked for it; where it was asked for; and elsewhere than believed.

@@ -46,10 +46,15 @@ def run(state, world, log, limit, again):
             if at[worlds.EVENTS] >= stop:
                 return PAUSED
             key, stream = worlds.peek(world)
-            closing = at[worlds.TOUCHED] > 0 and (
-                stream < 0 or worlds.time_of(world, key) > at[worlds.NOW]
+            told = worlds.tells_loss(world.vault, world)
+            closing = (
+                not told
+                and at[worlds.TOUCHED] > 0
+                and (stream < 0 or worlds.time_of(world, key) > at[worlds.NOW])
             )
-            if closing:
+            if told:
+                at[worlds.TOUCHED] = 1
+            elif closing:
                 worlds.close_second(world)
             elif stream < 0:
                 return STALLED

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from forestall.simulate.kit.failures import outage_seconds
 from forestall.simulate.kit.sums import spread
+from forestall.simulate.promise.saves import vault_measures
 
 if TYPE_CHECKING:
     from forestall.simulate.promise.run import Outcome
@@ -68,7 +69,8 @@ def node_seconds(outcome: Outcome) -> dict[str, int]:
     total.
 
     The pause of a checkpoint that a later failure rolls back to counts as lost work, by the
-    definition of lost work; all other pauses are checkpoint overhead.
+    definition of lost work; all other pauses are checkpoint overhead, and so is what goes on from a
+    vault's checkpoints, where the run comes to another one or to its end.
     """
     jobs, truth, runs = outcome.workload.jobs, outcome.jobs, outcome.runs
     start, end = int(jobs.submit.min()), int(truth["finish"].max())
@@ -171,4 +173,5 @@ def measures(outcome: Outcome) -> dict[str, Any]:
         "failures_played": len(outcome.played),
         "failures_hit": int((outcome.played["job"] >= 0).sum()),
         "node_seconds": account,
+        **({} if outcome.saves is None else {"vault": vault_measures(outcome)}),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -17,6 +17,7 @@ from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
 from forestall.engine.promise.policies import POLICIES, PolicyEntry
 from forestall.model.own import is_own
 from forestall.model.users import Population
+from forestall.model.vault.stores import Stores
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
     CheckpointOverhead,
@@ -27,12 +28,15 @@ from forestall.simulate.kit.fields import (
     RepeatFailures,
     SeedNumber,
     Share,
+    VaultStores,
     setting,
 )
 from forestall.traces.users import read_users
 
 NAMED = ("trace", "hazard")
 """Predictors that a name is enough for; "learned" stands for a trained one."""
+_WHERE_GIVEN: Final = ("users", "vault")
+"""Parameters that are told only where they are given."""
 
 
 def _spelled(users: str) -> str:
@@ -87,6 +91,7 @@ class Parameters(BaseModel):
         about="I: progress between requests; `daly` has its own",
         unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
     )  # fmt: skip
+    vault: VaultStores = None
     downtime: Downtime = None
     placement: Annotated[str, PLACEMENTS] | None = setting(
         None, "Nodes of least risk, or of lowest number",
@@ -144,9 +149,30 @@ class Parameters(BaseModel):
 
     @model_serializer(mode="wrap")
     def _without_unset(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the parameters; users only where they bargain."""
+        """Return the parameters; users only where they bargain, the vault only where there is
+        one."""
         told: dict[str, Any] = write(self)
-        return told if self.users is not None else {n: v for n, v in told.items() if n != "users"}
+        return {n: v for n, v in told.items() if n not in _WHERE_GIVEN or v is not None}
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        stores = self.stores
+        if stores is not None and stores.fresh < 1:
+            raise ValueError(
+                "vault should have fresh=1 in runs of promises: versions share nothing"
+            )
+        if stores is not None and stores.layout == "code":
+            keep = len(stores.numbers(self.nodes))
+            if keep <= stores.pieces:
+                raise ValueError(
+                    f"vault should have more than {stores.pieces} nodes to keep pieces, not {keep}"
+                )
+        return self
+
+    @property
+    def stores(self) -> Stores | None:
+        """Where checkpoints go; None where they cost C and are always there."""
+        return None if self.vault is None else Stores.of(self.vault)
 
     @property
     def population(self) -> Population | None:

@@ -26,6 +26,7 @@ from forestall.model.units import MAX_SECONDS
 from forestall.predict.foreseen_kernels import FORESEEN, Foreseen
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.jobs import check_times, nothing_left, raised, sieve
+from forestall.simulate.promise.checkpoint_costs import pauses_of
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.world_kernels import MAX_ORDER
 
@@ -41,12 +42,22 @@ PLACEMENTS = {"first": LOWEST, "fault-aware": LEAST_RISKY}
 @dataclass(frozen=True)
 class Workload:
     """Jobs as they will be simulated. `estimate` is what reservations are computed from, s;
-    `interval` the seconds between checkpoint requests (int64[n]); `cleaning` what was left out."""
+    `interval` the seconds between checkpoint requests; `pause` what a checkpoint takes, and
+    `recovery` what going on from one takes, s (int64[n]); `cleaning` what was left out."""
 
     jobs: Jobs
     estimate: npt.NDArray[np.int64]
     interval: npt.NDArray[np.int64]
+    pause: npt.NDArray[np.int64]
+    recovery: npt.NDArray[np.int64]
     cleaning: Cleaning
+
+    def take(self, which: npt.NDArray[np.bool_]) -> Workload:
+        """Return the workload of some of the jobs."""
+        told = ("estimate", "interval", "pause", "recovery")
+        return replace(
+            self, jobs=self.jobs.take(which), **{name: getattr(self, name)[which] for name in told}
+        )
 
 
 def prepare_jobs(jobs: Jobs, failures: Failures, parameters: Parameters) -> Workload:
@@ -63,8 +74,10 @@ def prepare_jobs(jobs: Jobs, failures: Failures, parameters: Parameters) -> Work
     if len(kept) >= MAX_ORDER:
         raise InputError(f"{jobs.source}: {len(kept)} jobs are too many; at most {MAX_ORDER - 1}")
     runtime, estimate, cleaning = _durations(kept, parameters, cleaning)
-    interval = _intervals(kept.size, failures, parameters)
-    return Workload(replace(kept, runtime=runtime), estimate, interval, cleaning)
+    pause, recovery = pauses_of(kept.size, parameters)
+    interval = _intervals(kept.size, pause, failures, parameters)
+    given = replace(kept, runtime=runtime)
+    return Workload(given, estimate, interval, pause, recovery, cleaning)
 
 
 def _durations(
@@ -98,12 +111,14 @@ def node_mtbf(failures: Failures, nodes: int) -> float:
 
 
 def _intervals(
-    size: npt.NDArray[np.int64], failures: Failures, parameters: Parameters
+    size: npt.NDArray[np.int64],
+    overhead: npt.NDArray[np.int64],
+    failures: Failures,
+    parameters: Parameters,
 ) -> npt.NDArray[np.int64]:
     """Return the seconds between checkpoint requests of each job; Daly's first order for "daly"."""
     if parameters.checkpoint != "daly":
         return np.full(len(size), parameters.checkpoint_interval, dtype=np.int64)
-    overhead = parameters.checkpoint_overhead
     mtbf = parameters.mtbf or node_mtbf(failures, parameters.nodes)
     job_mtbf = mtbf / size
     with np.errstate(invalid="ignore"):

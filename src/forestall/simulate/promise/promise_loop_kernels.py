@@ -32,6 +32,7 @@ def run(state, world, log, limit, again):
             if stream == 2 and at[worlds.ARRIVED] == world.clock[worlds.MEETS]:
                 return MET
             worlds.step(world, key, stream)
+            worlds.is_lost(world.vault, state, world)
             engine.take(state, at[worlds.KIND], at[worlds.KEY], at[worlds.UNTIL], at[worlds.NOW])
         if not engine.decide(state, at[worlds.NOW]):
             return ASKED

@@ -35,6 +35,7 @@ from forestall.simulate.promise import loop_kernels as loop
 from forestall.simulate.promise import world_kernels as worlds
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import Workload, rules_of
+from forestall.simulate.promise.saves import grown_vault, kept_of, new_vault
 from forestall.simulate.promise.users import Bargains
 
 with lazily():
@@ -59,6 +60,7 @@ class Outcome:
     events : number of events
     bargains : what came of each job's user, BARGAIN[k]; None where users do not bargain. Jobs of
         users who left are in it and nowhere else; `whole` is the workload with them
+    saves : what became of checkpoints, STORED[s]; None without a vault
     """
 
     workload: Workload
@@ -74,6 +76,7 @@ class Outcome:
     events: int
     bargains: npt.NDArray[Any] | None = None
     whole: Workload | None = None
+    saves: npt.NDArray[Any] | None = None
 
 
 def first_moment(workload: Workload, failures: Failures) -> int:
@@ -100,6 +103,7 @@ def new_world(workload: Workload, failures: Failures, parameters: Parameters) ->
         strikes,
         records(len(failures) + 2, worlds.PLAYED),
         records(count + parameters.nodes + 64, worlds.RUN, zeroed=False),
+        new_vault(count, parameters),
         np.empty((count + parameters.nodes + 64, 2), dtype=np.int64),
         new_heap(items),
         at,
@@ -111,7 +115,8 @@ def job_records(workload: Workload) -> npt.NDArray[Any]:
     """Return the workload as an engine knows it before anything has happened, JOB[n]."""
     table = records(len(workload.jobs), JOB)
     table["size"], table["submit"] = workload.jobs.size, workload.jobs.submit
-    table["estimate"], table["interval"] = workload.estimate, workload.interval
+    for name in ("estimate", "interval", "pause", "recovery"):
+        table[name] = getattr(workload, name)
     return table
 
 
@@ -129,6 +134,7 @@ def grown_world(world: worlds.World, nodes: int) -> worlds.World:
     at = world.at
     return world._replace(
         runs=longer(world.runs, int(at[worlds.RUNS]) + nodes + 2),
+        vault=grown_vault(world.vault),
         ranges=longer(world.ranges, int(at[worlds.RANGES]) + nodes + 3),
         played=longer(world.played, int(at[worlds.STRUCK]) + 3),
     )
@@ -178,7 +184,7 @@ def play(
     `placed` False leaves node sets out, which only the classic policies without failures allow.
     """
     entry, asked = parameters.entry, plugin or policy
-    assert placed or not (entry.promises or len(failures))
+    assert placed or not (entry.promises or len(failures) or parameters.vault)
     assert entry.promises or (plugin is None and population is None)
     assert entry.own == (policy is not None)
     rules = rules_of(parameters, placed=placed)
@@ -259,6 +265,7 @@ def collect(
             log.ranges[: at[worlds.LOG_RANGES]],
         ),
         int(at[worlds.EVENTS]),
+        saves=kept_of(world.vault),
     )
 
 
@@ -277,15 +284,13 @@ def without_left(outcome: Outcome, bargains: npt.NDArray[Any]) -> Outcome:
     log, played = outcome.log, outcome.played
     renumbered(outcome.runs, "job", every)
     renumbered(played, "job", played["job"] >= 0)
+    if outcome.saves is not None:
+        renumbered(outcome.saves, "job", np.ones(len(outcome.saves), np.bool_))
     renumbered(log.events, "key", np.isin(log.events["kind"], OF_JOBS))
     renumbered(log.decisions, "job", log.decisions["job"] >= 0)
-    fewer = replace(
-        work, jobs=work.jobs.take(stays), estimate=work.estimate[stays],
-        interval=work.interval[stays],
-    )  # fmt: skip
     return replace(
         outcome,
-        workload=fewer,
+        workload=work.take(stays),
         jobs=outcome.jobs[stays],
         promises=outcome.promises[stays],
         deadlines=outcome.deadlines[stays],

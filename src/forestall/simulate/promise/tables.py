@@ -51,16 +51,25 @@ def _hostlists(ranges: Int, first: Int, count: Int) -> pl.Series:
 
 
 def runs_table(outcome: Outcome) -> pl.DataFrame:
-    """Return ``job,start,end,outcome,checkpoints,lost,nodes``, in order of start; s and node-s."""
+    """Return ``job,start,end,outcome,checkpoints,lost,nodes``, in order of start; s and node-s.
+
+    With a vault also ``resumed``, the work that the run began with, s, and ``unrecovered``, what
+    had been saved beyond it and could not be had, node-s.
+    """
     runs, ids = outcome.runs, outcome.workload.jobs.job
     finished = outcome.jobs["finish"][runs["job"]] == runs["end"]
     last = outcome.jobs["run"][runs["job"]] == np.arange(len(runs))
+    stored = {}
+    if outcome.saves is not None:
+        size = outcome.workload.jobs.size[runs["job"]]
+        stored = {**whole(runs, "resumed"), "unrecovered": runs["unrecovered"] * size}
     return pl.DataFrame(
         {
             "job": ids[runs["job"]],
             **whole(runs, "start", "end"),
             "outcome": np.where(finished & last, "finished", "failed"),
             **whole(runs, "checkpoints", "lost"),
+            **stored,
             "nodes": hostlists(outcome.ranges, runs["first_range"], runs["ranges"]),
         }
     )

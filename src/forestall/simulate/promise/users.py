@@ -150,16 +150,19 @@ class Bargains:
         jobs, traits = self._work.jobs, self._traits
         now, size, runtime = int(jobs.submit[j]), int(jobs.size[j]), int(jobs.runtime[j])
         told = int(self._work.estimate[j]), int(self._work.interval[j])
+        pause = int(self._work.pause[j])
         if self._engine is None:
             self._engine = Engine.over(state, plugin=self._plugin)
         engine = self._engine
         engine.state = state
         reserved_entry_kernels.move_on(state, now)
-        length = int(promise_entry_kernels.length_for(state, *told))
+        length = int(promise_entry_kernels.length_for(state, *told, pause))
         worth = float(traits.value[j]) * size * runtime / 3600
         slack = round(float(traits.patience[j]) * length)
         user = User(float(traits.least[j]), slack, worth, int(traits.rounds[j]))
-        deal = bargain(user, now + length, lambda by: engine.offers(size, *told, now, by=by))
+        deal = bargain(
+            user, now + length, lambda by: engine.offers(size, *told, now, by=by, pause=pause)
+        )
         kept = self.made[j]
         kept["kind"], kept["least"] = traits.kind[j], user.least
         kept["soonest"], kept["latest"] = now + length, now + length + slack

@@ -11,11 +11,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import inlined, record_of
+from forestall._compile import inlined, merged_by_type, record_of
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.model.decisions import DecisionKind
 from forestall.model.events import EventKind
 from forestall.predict.heap_kernels import Heap, cancel, put
+from forestall.simulate.promise.saves_state import JobVault, NoVault
 
 _FINISHED = np.int64(EventKind.FINISHED)
 _CHECKPOINT_FINISHED = np.int64(EventKind.CHECKPOINT_FINISHED)
@@ -48,7 +49,10 @@ counts; lost node-seconds; its current run."""
 
 STRIKE: Final = np.dtype([("time", "i8"), ("node", "i8"), ("downtime", "i8")])
 PLAYED: Final = record_of("time number job lost")
-RUN: Final = record_of("job start end lost checkpoints first_range ranges")
+RUN: Final = record_of("job start end lost checkpoints first_range ranges resumed unrecovered")
+"""A run: the job; [start, end) s; node-seconds lost at its end; completed checkpoints; where its
+ranges of nodes begin, and how many they are; the job's work that it began with, s; what of it had
+been saved and could not be had, s."""
 
 NEVER: Final = 2**63 - 1
 """A key later than any event's."""
@@ -60,17 +64,19 @@ MEETS: Final = 3
 
 
 class World(NamedTuple):
-    """TRUTH[jobs]; STRIKE[failures]; PLAYED[capacity]; RUN[capacity]; int64[capacity, 2] ranges of
-    nodes of the runs; planned events, the items being jobs, then nodes, then an alarm; int64[16]
-    counters; int64[4]: origin of the clock; the period after which the failures repeat (0: never);
-    how many kills in a row, with no job finishing or saving work, show that one never will (0: no
-    number does); the job whose user is to be shown offers before it is submitted (-1: none is).
+    """TRUTH[jobs]; STRIKE[failures]; PLAYED[capacity]; RUN[capacity]; what a vault keeps of the
+    jobs' checkpoints; int64[capacity, 2] ranges of nodes of the runs; planned events, the items
+    being jobs, then nodes, then an alarm; int64[16] counters; int64[4]: origin of the clock; the
+    period after which the failures repeat (0: never); how many kills in a row, with no job
+    finishing or saving work, show that one never will (0: no number does); the job whose user is to
+    be shown offers before it is submitted (-1: none is).
     """
 
     jobs: npt.NDArray[Any]
     strikes: npt.NDArray[Any]
     played: npt.NDArray[Any]
     runs: npt.NDArray[Any]
+    vault: NoVault | JobVault
     ranges: npt.NDArray[np.int64]
     heap: Heap
     at: npt.NDArray[np.int64]
@@ -196,6 +202,7 @@ def finish(world, j, now):
     world.at[KILLS] = 0
     world.at[LEFT] -= 1
     world.runs[job.run].end = now
+    forget_saves(world.vault, j)
 
 
 @inlined
@@ -206,14 +213,19 @@ def resume(world, j, now):
     world.at[KILLS] = 0
     job.request += job.interval
     world.runs[job.run].checkpoints += 1
+    complete_save(world.vault, job, j)
     plan_progress(world, j)
 
 
 @inlined
 def begin(world, state, j, now):
-    """The job starts on the nodes of its row from the work that it has saved."""
+    """The job starts on the nodes of its row from the work that it has saved; that is fetched
+    first."""
     job = world.jobs[j]
+    unrecovered = resume_from(world.vault, state, job, j, now)
     job.base, job.since, job.request = job.saved, now, job.saved + job.interval
+    if job.saved > 0:
+        job.since += state.jobs[j].recovery
     job.last_start = now
     if job.first_start < 0:
         job.first_start = now
@@ -221,6 +233,8 @@ def begin(world, state, j, now):
     world.at[RUNS] += 1
     run = world.runs[job.run]
     run.job, run.start, run.end, run.lost, run.checkpoints = j, now, -1, 0, 0
+    run.resumed, run.unrecovered = job.saved, unrecovered
+    job.lost += unrecovered * state.jobs[j].size
     run.first_range = world.at[RANGES]
     world.at[RANGES] = note_nodes(world.ranges, run.first_range, state, j)
     run.ranges = world.at[RANGES] - run.first_range
@@ -274,6 +288,7 @@ def kill(world, j, now, lost):
     job = world.jobs[j]
     job.restarts += 1
     job.lost += lost
+    break_save(world.vault, j, now)
     world.runs[job.run].end = now
     world.runs[job.run].lost = lost
     played = world.played[world.at[STRUCK] - 1]
@@ -295,6 +310,7 @@ def carry_out(world, state, decision, now):
         begin(world, state, j, now)
     elif kind == _CHECKPOINT:
         world.jobs[j].checkpoints += 1
+        begin_save(world.vault, state, world.jobs[j], j, now)
         plan(world, j, decision.end, _CHECKPOINT_FINISHED, j)
     elif kind == _SKIP:
         job = world.jobs[j]
@@ -315,4 +331,54 @@ def has_room(world, nodes):
         and at[RUNS] + nodes < len(world.runs)
         and at[RANGES] + nodes + 1 < len(world.ranges)
         and at[STRUCK] + 1 < len(world.played)
+        and vault_has_room(world.vault)
     )
+
+
+# --------------------------------------------------------------------------- without a vault
+
+
+@merged_by_type
+def vault_has_room(vault):
+    """Return whether the next event surely finds room in what a vault keeps."""
+    return True
+
+
+@merged_by_type
+def begin_save(vault, state, job, j, now):
+    """A checkpoint of a job begins."""
+
+
+@merged_by_type
+def complete_save(vault, job, j):
+    """A job's checkpoint is complete, and there as long as enough of it can be read."""
+
+
+@merged_by_type
+def break_save(vault, j, now):
+    """A job's run ends, and with it the checkpoint under way, if there is one."""
+
+
+@merged_by_type
+def forget_saves(vault, j):
+    """A job is done: nobody needs its checkpoints any more."""
+
+
+@merged_by_type
+def resume_from(vault, state, job, j, now):
+    """Let a job that starts go on from the newest checkpoint that can be had; return the work that
+    was saved and could not be, s. Without a vault all can be."""
+    return np.int64(0)
+
+
+@merged_by_type
+def is_lost(vault, state, world):
+    """Turn a start that is due into the news that the job's last checkpoint cannot be had, where
+    that is so."""
+
+
+@merged_by_type
+def tells_loss(vault, world):
+    """Return whether the engine has to be told that the last checkpoint of a job that has just
+    started could not be had: if so, that is what happens next."""
+    return False

@@ -5,7 +5,9 @@ half-open, work is counted in node-seconds.
 
 A failure at x takes from a run what it did since c, the start of its last completed checkpoint (or
 its own start): that is lost, the pause of that checkpoint included. The pauses of its earlier
-completed checkpoints, and of all of those of the run that finished, are checkpoint overhead.
+completed checkpoints, and of all of those of the run that finished, are checkpoint overhead; so is
+what going on from a vault takes, where it is not part of what was lost. Work that had been saved
+and could not be had is lost, too.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import numpy as np
 from forestall.app.kit.certify.finding import Certificate, Finding
 from forestall.app.kit.certify.rules import Rule, certificate
 from forestall.app.kit.certify.sums import Said, close, told, unlike
+from forestall.app.promise.certify import kept
 from forestall.app.promise.certify import runs as of_runs
 from forestall.app.promise.certify.files import ACCOUNT, PromiseRun
 from forestall.app.promise.certify.nodes import Sweep, sweep
@@ -46,11 +49,12 @@ class Facts(PromiseRun):
         size = jobs.size
         total = self.given.nodes * int(jobs.finish.max() - jobs.submit.min())
         useful, lost = int((jobs.runtime * size).sum()), int(jobs.lost.sum())
-        paused = self.given.overhead * size
+        paused = self.pause * size
         overhead: int | None = None
         idle: int | None = None
         if self.complete:
-            overhead = int((paused * self.of_jobs(self.paid)).sum())
+            fetched = self.recovery * size * self.of_jobs(self.fetched)
+            overhead = int((paused * self.of_jobs(self.paid) + fetched).sum())
             idle = total - walk.covered
         elif not bool(np.any((jobs.restarts > 0) & (jobs.checkpoints > 0))):
             # Runs that failed without a checkpoint have lost all that they did.
@@ -83,11 +87,12 @@ def _survived(run: Facts, finding: Finding) -> str:
 
 def _work(run: Facts, finding: Finding) -> str:
     """Busy time is useful time, lost time and the pauses of checkpoints, job by job."""
-    jobs, runs, pause = run.jobs, run.runs, run.given.overhead
+    jobs, runs, pause = run.jobs, run.runs, run.pause
     ids, size = jobs.name, jobs.size
     if run.complete:
         busy = run.of_jobs(runs.end - runs.start) * size
         need = jobs.runtime * size + jobs.lost + pause * size * run.of_jobs(run.paid)
+        need += run.recovery * size * run.of_jobs(run.fetched)
     else:  # the last run only: all of a job without restarts, at most the rest of one with them
         busy = (runs.end - runs.start) * size
         need = (jobs.runtime + pause * jobs.checkpoints) * size
@@ -104,7 +109,8 @@ def _work(run: Facts, finding: Finding) -> str:
 
 def _losses(run: Facts, finding: Finding) -> None:
     """What each run lost, and what the jobs say of their runs."""
-    jobs, runs, pause, names = run.jobs, run.runs, run.given.overhead, run.names
+    jobs, runs, names = run.jobs, run.runs, run.names
+    pause, recovery = run.pause[runs.job], run.recovery[runs.job]
     size, length, failed = jobs.size[runs.job], runs.end - runs.start, ~runs.finished
     text = "job {0} lost work in a run that finished"
     finding.where(runs.finished & (runs.lost != 0), text, names)
@@ -112,10 +118,10 @@ def _losses(run: Facts, finding: Finding) -> None:
     text = "job {0} lost {1} in a run without checkpoints of {2} s on {3} nodes"
     finding.where(all_lost, text, names, runs.lost, length, size)
     some = failed & (runs.completed > 0)
-    most = (length - pause * (runs.completed - 1)) * size
+    most = (length - pause * (runs.completed - 1) - recovery * run.fetched) * size
     off = some & ((runs.lost < pause * size) | (runs.lost > most) | (runs.lost % size != 0))
     finding.where(off, "job {0} cannot have lost {1} after a checkpoint", names, runs.lost)
-    lost = Said("lost", jobs.lost, run.of_jobs(runs.lost))
+    lost = Said("lost", jobs.lost, run.of_jobs(runs.lost + run.unrecovered))
     unlike(finding, "job {2}: {column} {0} in jobs.csv, {1} in runs.csv", [lost], jobs.name)
     completed = run.of_jobs(runs.completed)
     broken = jobs.checkpoints - completed  # those in progress when a run failed
@@ -152,7 +158,8 @@ def _account(run: Facts, finding: Finding) -> str:
         )
     if sum(said[name] for name in ACCOUNT[:-1]) != said["total"]:
         wrong.append("the parts in summary.json do not sum to its total")
-    most = int((run.given.overhead * jobs.size * jobs.checkpoints).sum())
+    most = int((run.pause * jobs.size * jobs.checkpoints).sum())
+    most += int((run.recovery * jobs.size * run.of_jobs(run.fetched)).sum())
     overhead = said["checkpoint_overhead"]
     if not 0 <= overhead <= most:
         wrong.append(f"checkpoint_overhead {overhead} is not within 0 and {most}")
@@ -181,7 +188,8 @@ def _utilization(run: Facts, finding: Finding) -> str:
 
 
 def _lost_work(run: Facts, finding: Finding) -> str:
-    return _equal(finding, int(run.failures.lost.sum()), run.given.lost_work)
+    lost = int(run.failures.lost.sum() + run.unrecovered.sum())
+    return _equal(finding, lost, run.given.lost_work)
 
 
 def _equal(finding: Finding, here: float | None, said: float | None) -> str:
@@ -204,6 +212,10 @@ RULES: tuple[Rule[Facts], ...] = (
     Rule("utilization", _utilization),
     Rule("lost work", _lost_work),
 )
+_WITH_VAULT: tuple[Rule[Facts], ...] = (
+    Rule("checkpoints in the vault", kept.stored),
+    Rule("measures of the vault", kept.measures),
+)
 _WITHOUT_RUNS = (
     "nodes and lengths of the runs that failed (runs.csv is not there)",
     "whether a node ran two jobs, or a job while down, during runs that failed",
@@ -213,7 +225,8 @@ _WITHOUT_RUNS = (
 
 def certify_promise(folder: Path) -> Certificate:
     """Check the folder of a run of the promise model or a classic policy: `jobs.csv`,
-    `failures.csv`, `summary.json` and, if there, `runs.csv`, `users.csv` and `maintenance.csv`."""
+    `failures.csv`, `summary.json` and, if there, `runs.csv`, `users.csv`, `maintenance.csv` and, of
+    a run with a vault, `checkpoints.csv`."""
     run = Facts.read(folder)
     unknown = list(() if run.complete else _WITHOUT_RUNS)
     if run.account["idle"] is None:
@@ -222,6 +235,8 @@ def certify_promise(folder: Path) -> Certificate:
     if bargained is not None:
         agreed = bargained.check
         rules = (*RULES, Rule("users who bargain", lambda run, found: agreed(run.jobs, found)))
+    if run.given.stores is not None:
+        rules = (*rules, *_WITH_VAULT)
     planned = PlannedRows.of(folder, run.given.nodes)
     if planned is not None:
         rules = (*rules, Rule("planned outages", planned.check))

@@ -15,8 +15,10 @@ import polars as pl
 from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, Rows, Sheet, Summary
 from forestall.app.kit.certify.sums import per
-from forestall.model.errors import TraceError
+from forestall.app.promise.certify.pieces import Pieces, outages_of
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS
+from forestall.model.vault.stores import Stores
 
 OUTCOMES = ("finished", "failed")
 FINISHED = 0
@@ -140,6 +142,37 @@ class RunRows(Rows):
 
 
 @dataclass(frozen=True)
+class StoredRunRows(RunRows):
+    """`runs.csv` of a run with a vault: also the work that each began with, s, and what had been
+    saved beyond it and could not be had, node-s."""
+
+    resumed: Int = read.whole(0, MAX_SECONDS)
+    unrecovered: Int = read.whole(0, MAX_WORK)
+
+
+SAVE, LOST = range(2)
+
+
+def _flags(sheet: Sheet, name: str) -> Bool:
+    flags: Bool = sheet.words(name, ("false", "true")) == 1
+    return flags
+
+
+@dataclass(frozen=True)
+class SaveRows(Rows):
+    """`checkpoints.csv`, as it stands; `job` is the position of the job."""
+
+    FILE: ClassVar = "checkpoints.csv"
+    job: Int = read.job()
+    kind: Int = read.words(("save", "lost"))
+    start: Int = read.seconds()
+    until: Int = read.seconds()
+    complete: Bool = read.column(_flags)
+    work: Int = read.whole(0, MAX_SECONDS)
+    line: Int = read.line()
+
+
+@dataclass(frozen=True)
 class FailureRows(Rows):
     """`failures.csv`: every failure that was played; `job` is the position of the job that was hit,
     or NONE."""
@@ -161,7 +194,8 @@ class FailureRows(Rows):
 
 @dataclass(frozen=True)
 class Given:
-    """What the certifier looks at in `summary.json`; `overhead` is s of a checkpoint."""
+    """What the certifier looks at in `summary.json`; `overhead` is s of a checkpoint, or what is
+    added to it where it goes to `stores`; `vault` what is measured of those."""
 
     nodes: int
     overhead: int
@@ -170,6 +204,8 @@ class Given:
     utilization: float
     lost_work: float
     node_seconds: dict[str, int]
+    stores: Stores | None = None
+    vault: Any = None
 
     @classmethod
     def of(cls, said: Summary) -> Self:
@@ -186,18 +222,33 @@ class Given:
             utilization=said.measure("utilization"),
             lost_work=said.measure("lost_work"),
             node_seconds=account,
+            stores=_stores(said),
+            vault=said.held.get("vault"),
         )
+
+
+def _stores(said: Summary) -> Stores | None:
+    """Return where checkpoints go, None where they cost what the parameters say."""
+    parameters = said.held.get("parameters")
+    if not isinstance(parameters, dict) or parameters.get("vault") is None:
+        return None
+    try:
+        return Stores.of(said.value("parameters.vault", (str,), "settings of stores"))
+    except ParameterError as error:
+        raise TraceError(said.path, str(error), field="parameters.vault") from None
 
 
 @dataclass(frozen=True)
 class PromiseRun:
-    """All files of a run's folder; `complete` where `runs.csv` is one of them."""
+    """All files of a run's folder; `complete` where `runs.csv` is one of them, which it is with a
+    vault; `saves` only there."""
 
     jobs: JobRows
     runs: RunRows
     failures: FailureRows
     given: Given
     complete: bool
+    saves: SaveRows | None = None
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -207,10 +258,13 @@ class PromiseRun:
         given = Given.of(Summary.of(folder))
         jobs = JobRows.read(folder)
         failures = FailureRows.read(folder, ids=jobs.name, nodes=given.nodes)
-        complete = (folder / RunRows.FILE).exists()
-        runs = RunRows.read(folder, ids=jobs.name) if complete else RunRows.last_of(jobs)
+        stored = given.stores is not None
+        complete = stored or (folder / RunRows.FILE).exists()
+        rows = StoredRunRows if stored else RunRows
+        runs = rows.read(folder, ids=jobs.name) if complete else RunRows.last_of(jobs)
         runs = runs.take(np.lexsort((runs.start, runs.job)))
-        return cls(jobs, runs, failures, given, complete)
+        saves = SaveRows.read(folder, ids=jobs.name) if stored else None
+        return cls(jobs, runs, failures, given, complete, saves)
 
     @cached_property
     def nodes(self) -> NodeRanges:
@@ -225,6 +279,54 @@ class PromiseRun:
     def of_jobs(self, values: Int) -> Int:
         """Return the sum of values of runs for each job."""
         return per(self.runs.job, len(self.jobs), values)
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """What the stores of a run with a vault say."""
+        assert self.given.stores is not None, "only runs with a vault are asked"
+        failures = self.failures
+        told = (failures.node.tolist(), failures.time.tolist(), failures.downtime.tolist())
+        return Pieces(self.given.stores, self.given.nodes, self.given.overhead, outages_of(*told))
+
+    @cached_property
+    def _costs(self) -> Int:
+        """What a checkpoint of each job takes, and going on from one, s; int64[jobs, 2]."""
+        if self.given.stores is None:
+            return np.tile(np.array([self.given.overhead, 0], dtype=np.int64), (len(self.jobs), 1))
+        kinds, which = np.unique(self.jobs.size, return_inverse=True)
+        told = [self.pieces.costs(one) for one in kinds.tolist()]
+        costs: Int = np.array(told, dtype=np.int64)[which]
+        return costs
+
+    @property
+    def pause(self) -> Int:
+        """What a checkpoint of each job takes, s."""
+        return self._costs[:, 0]
+
+    @property
+    def recovery(self) -> Int:
+        """What going on from a checkpoint takes each job, s."""
+        return self._costs[:, 1]
+
+    @property
+    def resumed(self) -> Int:
+        """The work that each run began with, s; 0 where it does not matter."""
+        runs = self.runs
+        return runs.resumed if isinstance(runs, StoredRunRows) else np.zeros(len(runs), np.int64)
+
+    @property
+    def unrecovered(self) -> Int:
+        """What had been saved before each run and could not be had, node-s."""
+        runs = self.runs
+        if isinstance(runs, StoredRunRows):
+            return runs.unrecovered
+        return np.zeros(len(runs), np.int64)
+
+    @property
+    def fetched(self) -> Int:
+        """Whether each run began with a recovery that is not part of what was lost: 0 or 1."""
+        runs = self.runs
+        return ((self.resumed > 0) & (runs.finished | (runs.completed > 0))).astype(np.int64)
 
     @property
     def paid(self) -> Int:

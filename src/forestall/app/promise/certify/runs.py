@@ -105,7 +105,8 @@ def kills(run: PromiseRun, finding: Finding) -> str:
     idle_loss = ~failures.hit & (failures.lost != 0)
     text = "a failure at {0} hit no job and lost {1}"
     finding.where(idle_loss, text, failures.time, failures.lost)
-    lost = Said("lost", jobs.lost, per(hits.job, len(ids), hits.lost))
+    taken = per(hits.job, len(ids), hits.lost) + run.of_jobs(run.unrecovered)
+    lost = Said("lost", jobs.lost, taken)
     unlike(finding, "job {2}: {column} {0} in jobs.csv, {1} in failures.csv", [lost], ids)
     if not run.complete:
         early = (hits.time <= jobs.start[hits.job]) | (hits.time > jobs.last_start[hits.job])
