@@ -3,12 +3,15 @@ submit files rank machines."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import statistics
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
 
+from forestall._lazy import lazily
 from forestall.adapters.condor import config
 from forestall.adapters.condor.attributes import ad_text
 from forestall.adapters.condor.expressions import MAX_AGE
@@ -18,6 +21,9 @@ from forestall.live.agent.processes import GuestProcesses
 from forestall.live.agent.status import STATUS, read_status
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
+
+with lazily():
+    from forestall.vault.stores import paths
 
 __all__ = [
     "ad_text",
@@ -29,6 +35,8 @@ __all__ = [
     "write_ad_of",
 ]
 
+DAY: Final = 86_400.0
+"""s for which the measured bandwidth of a path to a storage host counts."""
 EVERY: Final = 60
 HOURS: Final = 4.0
 _REGISTERED: Final = "htcondor-"
@@ -40,7 +48,9 @@ def read_ad(folder: str | Path) -> str:
 
     Raises TraceError where there is no status, or one with a value that cannot be.
     """
-    status = read_status(Path(folder), ("time",))
+    place = Path(folder)
+    status = read_status(place, ("time",))
+    status |= vault_facts(place, float(status["time"]))
     try:
         return ad_text(status)
     except ParameterError as error:
@@ -62,6 +72,23 @@ def write_ad_of(folder: str | Path, status: Mapping[str, object]) -> Path:
     Raises ParameterError for a value that cannot be, TraceError where it cannot be written.
     """
     return _write(Path(folder), ad_text(status))
+
+
+def vault_facts(folder: Path, now: float) -> dict[str, float]:
+    """Return the median bandwidth to the storage hosts of a vault that were measured within a day,
+    B/s, and how many those are: from the book that `forestall checkpoint`, `forestall run` and
+    `forestall storage` keep in a folder. Nothing where there is none, or it cannot be read."""
+    path = folder / f"stores-{os.uname().nodename}.db"
+    if not path.is_file():
+        return {}
+    try:
+        known = paths.measured_paths(path)
+    except TraceError:
+        return {}
+    rates = [one.rate for one in known.values() if now - one.at <= DAY]
+    if not rates:
+        return {}
+    return {"vault_bandwidth": statistics.median(rates), "vault_hosts": len(rates)}
 
 
 def _write(folder: Path, text: str) -> Path:

@@ -99,6 +99,14 @@ class AgentOptions:
             shown="DIR",
         ),
     ] = None
+    speed: Annotated[
+        str | None,
+        Setting(
+            "How fast this host is, as a multiple of an average one of its pool, for HTCondor "
+            "(default 1)",
+            shown="FACTOR",
+        ),
+    ] = None
 
     @property
     def place(self) -> Path:
@@ -130,6 +138,7 @@ class AgentOptions:
             guest_memory=_of(self.guest_memory, 0.0, parse_memory_share, "guest_memory"),
             keep=math.ceil(keep / 86_400),
             storage=self.storage,
+            speed=_of(self.speed, 1.0, _speed, "speed"),
         )
 
 
@@ -257,6 +266,7 @@ class CondorHook:
         self._folder = folder
         self._looked = self._written = -math.inf
         self._state = ""
+        self._vault: Mapping[str, float] = {}
 
     def __call__(self, status: Mapping[str, Any]) -> None:
         """Write the attributes of this status, where it is time."""
@@ -264,9 +274,10 @@ class CondorHook:
         if now - self._looked >= CONDOR_EVERY:
             self._looked = now
             condor.register_condor(self._folder)
+            self._vault = condor.vault_facts(self._folder, time.time())
         if now - self._written >= AD_EVERY or status["state"] != self._state:
             self._written, self._state = now, status["state"]
-            condor.write_ad_of(self._folder, status)
+            condor.write_ad_of(self._folder, {**status, **self._vault})
 
 
 def unit_text(options: list[str]) -> str:
@@ -339,6 +350,16 @@ def _share(text: str, name: str) -> float:
     value = value / 100 if stripped.endswith("%") else value
     if not 0 <= value <= 1:
         raise ParameterError(name, text, "a share from 0 to 1, such as 0.2 or 20%")
+    return value
+
+
+def _speed(text: str, name: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 1e-3 <= value <= 1e3:
+        raise ParameterError(name, text, "a factor from 0.001 to 1000, such as 1.5")
     return value
 
 
