@@ -10,9 +10,11 @@ publish the mean load and the reliability for a few horizons only. Between two o
 taken as constant and the reliability as a straight line, so that the integral is a parabola, which
 is solved exactly. Beyond the last horizon (a day) everything goes on as from now, as in Falcon.
 
-Everything stands in one nested record. ClassAds compute a field anew wherever it is named, so the
-fields are few, and what is needed rarely stands where it is rarely looked at. Reals are written
-with a point: ClassAds divide whole numbers as whole numbers.
+The figures are attributes of the job that ask for the machine's, and the rank names them. (In a
+nested record, which would need no such attributes, the negotiator of HTCondor 23.9 does not find
+the machine, while its tools do.) ClassAds compute an attribute anew wherever it is named, so they
+are few, and what is needed rarely stands where it is rarely looked at. Reals are written with a
+point: ClassAds divide whole numbers as whole numbers.
 """
 
 from __future__ import annotations
@@ -35,16 +37,13 @@ from forestall.adapters.condor.attributes import (
 from forestall.adapters.condor.expressions import MAX_AGE, MOST_HOURS, fresh
 from forestall.model.errors import ParameterError
 
-LIVES: Final = 1_000_000_000
-"""The rank of a machine that is expected to outlive the job, less its JCTF in seconds."""
-NEVER: Final = 500_000_000
-"""Such a machine on which, failures considered, the job is never expected to end, and more where it
-lives longer."""
-MOST: Final = 400_000_000
-"""Seconds that a JCTF, ETL or MTTF counts for at most in a rank."""
+LIVES: Final = 1_000_000_000.0
+"""A machine that is expected to outlive the job ranks this divided by its JCTF in seconds."""
+MOST: Final = 400_000_000.0
+"""Seconds that an ETL or MTTF counts for at most in a rank."""
 MOST_TURNS: Final = 60
 """Days after which a job that is not expected to have ended is taken never to end."""
-FIGURES: Final = ("jct", "mttf", "etl", "jctf")
+FIGURES: Final = ("jct", "mttf", "etl", "jctf", "rank")
 _SPAN: Final = (0.0, *(3600.0 * hours for hours in HOURS))
 _LAST: Final = len(HOURS)
 _DAY: Final = _SPAN[-1]
@@ -73,43 +72,59 @@ class JobNeeds:
             raise ParameterError("checkpoint_size", self.checkpoint, "bytes, 0 or more")
 
 
-def falcon_rank(needs: JobNeeds, max_age: int = MAX_AGE) -> str:
-    """Return the rank of a machine for a job, by which HTCondor takes the one that Falcon would.
+def falcon_attributes(needs: JobNeeds, max_age: int = MAX_AGE) -> dict[str, str]:
+    """Return the attributes of a job by which HTCondor takes the machine that Falcon would; the
+    last one, `RANK`, is its rank.
 
-    A machine that is expected to outlive the job ranks `LIVES` less its JCTF (s); the others by
-    their ETL (s), below all of those, so that they count only where there is none. 0 where the
-    machine is not available, or not everything is known, or known for longer than `max_age` s.
+    A machine that is expected to outlive the job ranks `LIVES` / JCTF (JCTF in s); where failures
+    keep it from ever being expected to end, 1 to 9, the more the longer it lives. The others rank
+    by their ETL (s) / `LIVES`, which is less than 1, so that they count only where there is none
+    that outlives the job. 0 where the machine is not available, or not everything is known, or
+    known for longer than `max_age` s.
     """
-    all_known = " + ".join(f"{reliability(hours)} + {expected_load(hours)}" for hours in HOURS)
-    known = f"({fresh(max_age)} && {AVAILABLE} && mttf >= 0 && {all_known} >= 0) =?= true"
-    never = f"{LIVES - NEVER}.0 - min({{mttf, {MOST // 5}.0}})"
-    rank = (
-        f"ifThenElse({known}, ifThenElse(jct >= 0 && jct <= mttf, {LIVES}.0 - jctf, "
-        f"1.0 + min({{etl, {MOST}.0}})), 0.0)"
-    )
-    return _record([*_fields(needs, never), ("rank", rank)], "rank")
+    fields = _rank_fields(needs, max_age)
+    known = re.compile(rf"\b({'|'.join(name for name, _ in fields)})\b")
+    return {
+        _attribute(name): known.sub(lambda one: f"MY.{_attribute(one[0])}", _of_machine(value))
+        for name, value in fields
+    }
 
 
-def falcon_figure(needs: JobNeeds, name: str) -> str:
-    """Return an expression for one figure of `falcon_rank`: jct, jctf, mttf or etl, in s; -1 stands
-    for never. Undefined where something is missing that it needs."""
-    if name not in FIGURES:
-        raise ParameterError("name", name, ", ".join(FIGURES))
-    return _record(_fields(needs, "-1.0"), name)
+def _attribute(field: str) -> str:
+    return f"ForestallFalcon{field.capitalize()}"
 
 
-def _record(fields: list[tuple[str, str]], wanted: str) -> str:
-    told = "; ".join(f"{name} = {_of_the_machine(value)}" for name, value in fields)
-    return f"[{told}].{wanted}"
+RANK: Final = _attribute("rank")
 
 
-def _of_the_machine(expression: str) -> str:
-    """Say of attributes that they are the machine's: within a record nobody looks there."""
+def _of_machine(expression: str) -> str:
     return re.sub(r"\bForestall\w+", r"TARGET.\g<0>", expression)
 
 
+def falcon_record(needs: JobNeeds, name: str, max_age: int = MAX_AGE) -> str:
+    """Return the same for a machine alone, as `condor_status -af` computes it: one of `FIGURES`.
+
+    jct, jctf, mttf and etl are in s; -1 stands for never. Undefined where something is missing.
+    """
+    if name not in FIGURES:
+        raise ParameterError("name", name, ", ".join(FIGURES))
+    fields = _rank_fields(needs, max_age) if name == "rank" else _fields(needs, "-1.0")
+    return "[" + "; ".join(f"{field} = {value}" for field, value in fields) + f"].{name}"
+
+
+def _rank_fields(needs: JobNeeds, max_age: int) -> list[tuple[str, str]]:
+    all_known = " + ".join(f"{reliability(hours)} + {expected_load(hours)}" for hours in HOURS)
+    known = f"({fresh(max_age)} && {AVAILABLE} && mttf >= 0 && {all_known} >= 0) =?= true"
+    never = f"{LIVES} / (1.0 + min({{mttf, 80000000.0}}) / 10000000.0)"
+    rank = (
+        f"ifThenElse({known}, ifThenElse(jct >= 0 && jct <= mttf, {LIVES} / jctf, "
+        f"(1.0 + min({{etl, {MOST}}})) / {LIVES}), 0.0)"
+    )
+    return [*_fields(needs, never), ("rank", rank)]
+
+
 def _fields(needs: JobNeeds, never: str) -> list[tuple[str, str]]:
-    """Return the fields of the record: tl, the work (s at speed 1), fetch (s before it begins), and
+    """Return the figures in order: tl, the work (s at speed 1), fetch (s before it begins), and
     the figures; `never` is the JCTF of a job that is not expected to end."""
     return [
         ("c", f"ifThenElse({SPEED} =?= undefined, 1.0, 1.0 * {SPEED})"),

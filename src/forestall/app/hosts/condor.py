@@ -126,7 +126,7 @@ def condor_config(
     """
     found = str(command or "")
     if not found and way == "command":
-        found = _own_program()
+        found = own_program()
         if not found:
             allowed = "forestall on the PATH for it, where it is not; install it there, or use file"
             raise ParameterError("way", way, allowed)
@@ -135,19 +135,21 @@ def condor_config(
     return config.machine_lines(place, every=every, way=way, max_age=max_age, command=program)
 
 
-def _own_program() -> str:
+def own_program() -> str:
     """Return the path of the `forestall` that runs, or else is on the PATH; empty: none is."""
     own = sys.argv[0] if Path(sys.argv[0]).name == "forestall" else ""
     return shutil.which(own) or shutil.which("forestall") or ""
 
 
-def submit_lines(hours: float = HOURS, *, max_age: int = MAX_AGE) -> str:
+def submit_lines(
+    hours: float = HOURS, *, max_age: int = MAX_AGE, by: Literal["stay", "falcon"] = "stay"
+) -> str:
     """Return the lines of a submit file by which a job of so many hours takes the machine that most
-    likely stays available for so long.
+    likely stays available for so long, or the one that Falcon would choose.
 
-    Raises ParameterError where that is no length of a job.
+    Raises ParameterError where that is no length of a job, or no choice.
     """
-    return config.submit_lines(hours, max_age)
+    return config.submit_lines(hours, max_age, by)
 
 
 def register_condor(folder: str | Path) -> list[int]:
