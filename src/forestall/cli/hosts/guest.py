@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO, TypeAlias
 
@@ -21,7 +20,6 @@ from forestall.cli.screen import say, say_json, say_report
 from forestall.model.settings import Setting
 
 with lazily():
-    from forestall.app.hosts.agent import agent
     from forestall.app.hosts.guest import guest
     from forestall.live.agent import place as agent_place
     from forestall.live.guest import files
@@ -117,8 +115,12 @@ def run(
     ] = None,
     guest_memory: Annotated[
         str,
-        Setting("What it needs: 512M, or a share of the memory such as 0.25", shown="AMOUNT"),
-    ] = "0",
+        Setting(
+            "What it needs: 512M, a share of the memory such as 0.25, or auto: what it held at "
+            "most so far, and a tenth more",
+            shown="AMOUNT",
+        ),
+    ] = "auto",
     outlive: Annotated[
         str,
         Setting(
@@ -142,8 +144,7 @@ def run(
     """
     place = folder or agent_place.default_folder()
     low, high = guest.thresholds(place, th1, th2)
-    need = agent.parse_memory_share(guest_memory, "--guest-memory")
-    settings = replace(asked, th1=low, th2=high, guest_memory=need)
+    settings = guest.settings_for(place, asked, (low, high), guest_memory)
     lines = Lines(quiet=quiet)
     show_to = lines.shown(output)
     code = guest.run_guest(

@@ -59,7 +59,8 @@ class HostHorizons:
         """Return float64[n + 1], the chance to be there still by each step."""
         at = 3600 * np.array([0, *self.hours])
         falling = np.minimum.accumulate(np.array([1.0, *self.chances]))
-        return np.interp(STEP * np.arange(at[-1] // STEP + 1), at, falling)
+        alive: Floats = np.interp(STEP * np.arange(at[-1] // STEP + 1), at, falling)
+        return alive
 
     def estimate(self, work: float) -> Estimate:
         """Return what Falcon expects of a job with so much work, s at speed 1."""

@@ -169,6 +169,22 @@ def calibrated(folder: Path) -> dict[str, float]:
     return found
 
 
+def calibrated_steps(folder: Path) -> list[tuple[float, int]]:
+    """Return the steps between normal and lowest priority of FOLDER/calibration.json: owner's loads
+    and nice values, ascending; none where they were not measured. Raises TraceError for a file
+    whose steps cannot be used."""
+    if not calibrated(folder):
+        return []
+    path = folder / CALIBRATION
+    told = json.loads(path.read_bytes()).get("steps", [])
+    try:
+        found = [(float(load), int(nice)) for load, nice in told]
+    except (TypeError, ValueError):
+        raise TraceError(path, f"{told!r} are no steps; expected loads and nice values",
+                         field="steps") from None  # fmt: skip
+    return sorted(found)
+
+
 def parse_memory_share(text: str, name: str) -> float:
     """Return the share of this host's memory that ``10%``, ``0.1`` or ``512M`` is."""
     stripped = text.strip().lower().removesuffix("ib").removesuffix("b")

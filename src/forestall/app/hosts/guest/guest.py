@@ -9,11 +9,12 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from forestall.app.hosts.agent.agent import AgentOptions
+from forestall.app.hosts.agent.agent import AgentOptions, calibrated_steps, parse_memory_share
 from forestall.app.hosts.guest.outlive import outliving
 from forestall.live.guest.eyes import Eyes, HostEyes
 from forestall.live.guest.files import (
@@ -32,7 +33,7 @@ from forestall.live.guest.follow import Writer, followed
 from forestall.live.guest.keeper import KEPT
 from forestall.live.guest.manager import Manager
 from forestall.live.guest.processes import look
-from forestall.live.guest.settings import GuestSettings
+from forestall.live.guest.settings import AUTO_MEMORY, GuestSettings
 from forestall.live.guest.signals import stopped_by_signals
 from forestall.live.guest.stay import Stay
 from forestall.model.errors import ForestallError, ParameterError, TraceError
@@ -55,6 +56,21 @@ def thresholds(folder: Path, th1: str | None, th2: str | None) -> tuple[float, f
     model's. Raises ParameterError, and TraceError for a calibration that cannot be used."""
     settings = AgentOptions(folder, th1=th1, th2=th2).settings()
     return settings.th1, settings.th2
+
+
+def settings_for(
+    folder: Path, asked: GuestSettings, limits: tuple[float, float], memory: str
+) -> GuestSettings:
+    """Return settings with these thresholds and what a guest needs of memory, "auto" or an amount;
+    steps between priorities are those that were calibrated, unless others were asked for. Raises
+    ParameterError, and TraceError for a calibration that cannot be used."""
+    low, high = limits
+    need = AUTO_MEMORY if memory == "auto" else parse_memory_share(memory, "guest_memory")
+    steps = asked.steps
+    if not steps:
+        told = [(load, nice) for load, nice in calibrated_steps(folder) if low < load <= high]
+        steps = ",".join(f"{load:g}:{nice}" for load, nice in told)
+    return replace(asked, th1=low, th2=high, guest_memory=need, steps=steps)
 
 
 def run_guest(
