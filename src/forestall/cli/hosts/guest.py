@@ -154,13 +154,32 @@ def run(
     return lines.end(code)
 
 
-@command(app, "resume", "forestall guest resume sum")
+@command(
+    app,
+    "resume",
+    "forestall guest resume sum",
+    "forestall guest resume sum --outlive '--store /v/a --store /v/b --data 1 --parity 1'",
+)
 @_guarded
-def resume(name: Name, folder: Folder = None, output: Output = "here", quiet: Quiet = False) -> int:
+def resume(
+    name: Name,
+    folder: Folder = None,
+    outlive: Annotated[
+        str,
+        Setting(
+            "For a guest of another host: options of forestall run; command and checkpoint come "
+            "from the vault",
+            shown="OPTIONS",
+        ),
+    ] = "",
+    output: Output = "here",
+    quiet: Quiet = False,
+) -> int:
     """Go on with a guest that has not finished: adopt it where it runs, else start it again."""
     lines = Lines(quiet=quiet)
     place = folder or agent_place.default_folder()
-    return lines.end(guest.resume_guest(place, name, say=lines, show=lines.shown(output)))
+    shown = lines.shown(output)
+    return lines.end(guest.resume_guest(place, name, say=lines, outlive=outlive, show=shown))
 
 
 @command(app, "list", "forestall guest list", "forestall guest list --json")

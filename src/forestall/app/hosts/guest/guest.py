@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.app.hosts.agent.agent import AgentOptions, calibrated_steps, parse_memory_share
-from forestall.app.hosts.guest.outlive import outliving
+from forestall.app.hosts.guest.outlive import outliving, words_of
 from forestall.live.guest.eyes import Eyes, HostEyes
 from forestall.live.guest.files import (
     KEEPER_LOCK,
@@ -121,10 +121,21 @@ def resume_guest(
     name: str,
     *,
     say: Callable[[str], None] = lambda _: None,
+    outlive: str = "",
     eyes: Eyes | None = None,
     show: tuple[Writer, Writer] | None = None,
 ) -> int:
-    """Go on with a guest as it was run; returns an exit code as `run_guest` does."""
+    """Go on with a guest as it was run; returns an exit code as `run_guest` does.
+
+    `outlive`: options of `forestall run`, for a guest that was never on this host and has not
+    finished: its command line is in its vault. Raises InputError where it is not.
+    """
+    if outlive:
+        if GuestFiles(folder, name).read() is not None:
+            raise ParameterError("outlive", outlive, "nothing: this guest is known here")
+        settings = settings_for(folder, GuestSettings(), thresholds(folder, None, None), "auto")
+        return run_guest(words_of(name, outlive), settings, folder=folder, name=name,
+                         outlive=outlive, say=say, eyes=eyes, show=show)  # fmt: skip
     files, record = known_guest(folder, name)
     with files.managed():
         record = files.read() or record

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -29,6 +28,7 @@ from forestall.adapters.condor.expressions import MAX_AGE
 from forestall.adapters.condor.falcon import JobNeeds
 from forestall.adapters.condor.submit import GuestJob, submit_text
 from forestall.app.hosts.condor import own_program
+from forestall.app.hosts.guest.outlive import option_words, vault_of
 from forestall.app.vault.checkpoints import open_vault
 from forestall.decide.cycle.falcon import choose
 from forestall.decide.cycle.horizons import CompletionBand, HostHorizons, completion_band
@@ -134,10 +134,8 @@ def submit_guest(
     if not words:
         raise ParameterError("CMD", "", "a command to run, after --")
     known = checked_name(name or Path(words[0]).name.strip("._-") or "guest")
-    options = _options(outlive)
-    stores = _values(options, "--store")
-    if not stores:
-        raise ParameterError("outlive", outlive, "options of forestall run, with --store at least")
+    options = option_words(outlive)
+    stores, key = vault_of(outlive)
     place = (folder / SUBMITTED / known).absolute()
     before = _read(place)
     if before is not None and state_of(_ads([before]).get(before.cluster)) not in (*OVER, UNKNOWN):
@@ -155,30 +153,13 @@ def submit_guest(
         place.mkdir(parents=True, exist_ok=True)
         (place / "guest.sub").write_text(text, encoding="utf-8")
     cluster = commands.submit(place / "guest.sub")
-    key = (_values(options, "--key") or ("",))[0]
-    made = SubmittedGuest(known, cluster, asked.time, round(time.time(), 3), tuple(words), stores,
-                          key, str(place))  # fmt: skip
+    made = SubmittedGuest(
+        known, cluster, asked.time, round(time.time(), 3), tuple(words), stores, str(key or ""),
+        str(place),
+    )  # fmt: skip
     with of_system(place, "cannot be written"), atomic_path(place / "guest.json") as beside:
         beside.write_text(json.dumps(asdict(made)) + "\n", encoding="utf-8")
     return made
-
-
-def _options(outlive: str) -> list[str]:
-    try:
-        return shlex.split(outlive)
-    except ValueError as error:
-        raise ParameterError("outlive", outlive, f"options of forestall run ({error})") from None
-
-
-def _values(options: Sequence[str], name: str) -> tuple[str, ...]:
-    """Return the values of an option."""
-    found = []
-    for number, word in enumerate(options):
-        if word == name and options[number + 1 :]:
-            found.append(options[number + 1])
-        elif word.startswith(f"{name}="):
-            found.append(word.partition("=")[2])
-    return tuple(found)
 
 
 def _read(place: Path) -> SubmittedGuest | None:
