@@ -99,19 +99,13 @@ def run(
     fresh: Annotated[bool, Setting("Begin a guest that has not finished again")] = False,
     th1: Annotated[
         str | None,
-        Setting(
-            "Owner's load above which it is lowered (default: as calibrated, else 0.2)",
-            shown="LOAD",
-            group="The host",
-        ),
+        Setting("Owner's load above which it is lowered (default: as calibrated, else 0.2)",
+                shown="LOAD", group="The host"),
     ] = None,
     th2: Annotated[
         str | None,
-        Setting(
-            "Owner's load above which it stands still (default: as calibrated, else 0.6)",
-            shown="LOAD",
-            group="The host",
-        ),
+        Setting("Owner's load above which it stands still (default: as calibrated, else 0.6)",
+                shown="LOAD", group="The host"),
     ] = None,
     guest_memory: Annotated[
         str,
@@ -134,7 +128,7 @@ def run(
     asked: guest_settings.GuestSettings,
     output: Output = "here",
     quiet: Quiet = False,
-) -> int:
+) -> int:  # fmt: skip
     """Run a command as a guest; ends with its exit code.
 
     It runs at lowest priority, at normal priority while the owner needs next to nothing; it stands

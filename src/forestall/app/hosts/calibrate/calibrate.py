@@ -330,7 +330,7 @@ class HostCalibration:
             "th2": th2,
             "th1_interval": _ends(self.th1),
             "th2_interval": _ends(self.th2),
-            **({"steps": [list(one) for one in self.steps]} if self.plan.nices else {}),
+            "steps": [list(one) for one in self.steps],
             "limit": self.plan.limit,
             "host": self.host,
             "date": self.date,
@@ -365,11 +365,7 @@ class HostCalibration:
             },
             "th1": _threshold(self.th1),
             "th2": _threshold(self.th2),
-            **(
-                {"nice": {str(nice): _threshold(one) for nice, one in self.by_nice.items()}}
-                if plan.nices
-                else {}
-            ),
+            "nice": {str(nice): _threshold(one) for nice, one in self.by_nice.items()},
             "curves": [_curve(one) for one in (*self.normal, *self.lowered)],
             "memory": self._memory(),
             "versions": versions(),

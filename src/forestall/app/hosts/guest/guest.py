@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from forestall.app.hosts.agent.agent import AgentOptions, calibrated_steps, parse_memory_share
+from forestall.app.hosts.agent.agent import AgentOptions, parse_memory_share
+from forestall.app.hosts.agent.calibrated import calibrated_steps
 from forestall.app.hosts.guest.outlive import outliving, words_of
 from forestall.live.guest.eyes import Eyes, HostEyes
 from forestall.live.guest.files import (

@@ -69,6 +69,11 @@ def words_of(name: str, options: str) -> tuple[str, ...]:
     return history.words
 
 
+def run_words(name: str, options: Sequence[str], leave_below: float) -> list[str]:
+    """Return the words of `forestall run` for a guest, up to its own command line."""
+    return ["run", "--name", name, "--leave-below", f"{leave_below:g}", *options]
+
+
 def vault_of(options: str) -> tuple[tuple[str, ...], Path | None]:
     """Return the stores that options of `forestall run` name, and the file of their key. Raises
     ParameterError where they name none."""

@@ -28,7 +28,7 @@ from forestall.adapters.condor.expressions import MAX_AGE
 from forestall.adapters.condor.falcon import JobNeeds
 from forestall.adapters.condor.submit import GuestJob, submit_text
 from forestall.app.hosts.condor import own_program
-from forestall.app.hosts.guest.outlive import option_words, vault_of
+from forestall.app.hosts.guest.outlive import option_words, run_words, vault_of
 from forestall.app.vault.checkpoints import open_vault
 from forestall.decide.cycle.falcon import choose
 from forestall.decide.cycle.horizons import CompletionBand, HostHorizons, completion_band
@@ -143,7 +143,7 @@ def submit_guest(
     program = asked.program or own_program()
     if not program:
         raise ParameterError("program", "", "the path of forestall on the machines")
-    run = ["run", "--name", known, "--leave-below", f"{asked.leave_below:g}", *options]
+    run = run_words(known, options, asked.leave_below)
     job = GuestJob(
         known, program, run, words, JobNeeds(asked.time / 3600, asked.checkpoint_size),
         str(Path.cwd()), asked.leave_below or None, lines,
