@@ -1,6 +1,6 @@
 """Falcon on a real HTCondor beside plain matchmaking: makespans of the same jobs on the same four
 machines, whose owners come and go at the same seeded times. `python -m benchmarks.condor_falcon
-[--seeds 1,2] [--jobs 8] [--hour 10] [--policies plain,vault,falcon,proactive]`
+[--seeds 1,2] [--jobs 8] [--hour 10] [--policies plain,scratch,vault,falcon,proactive]`
 
 Daemons, matchmaking, evictions, requeues, `forestall run` and its vault are real. Time is played:
 an hour takes `--hour` s, so that HTCondor's own seconds weigh more than they would. A job counts
@@ -9,6 +9,7 @@ machine whose owner comes sends its job away (PREEMPT, SIGTERM). Agents publish 
 their owner, and know of 7 in 10 arrivals 20 minutes before.
 
     plain      takes the fastest free machine; a job that loses it begins again
+    scratch    takes Falcon's choice; a job that loses it begins again, as in the slides
     vault      takes the fastest, saved by `forestall run`
     falcon     takes Falcon's choice, saved
     proactive  takes Falcon's choice, and leaves before its owner comes where the agent knows
@@ -39,7 +40,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from condor_pool import trixie
 from condor_pool.pool import FORESTALL, Pool
 
-POLICIES = ("plain", "vault", "falcon", "proactive")
+POLICIES = ("plain", "scratch", "vault", "falcon", "proactive")
 LENGTHS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 KNOWN, BEFORE, STAYS = 0.7, 1 / 3, 0.5
 """Share of an owner's arrivals that is foreseen, h before, and mean h that an owner stays."""
@@ -146,7 +147,7 @@ def file_of(policy: str, name: str, hours: float, hour: float) -> str:
     if policy in ("plain", "vault"):
         kept = [line for line in text.splitlines() if not line.startswith(("rank", "My.Forestall"))]
         text = "\n".join([*kept[:-1], "rank = ForestallSpeed", "queue", ""])
-    if policy == "plain":
+    if policy in ("plain", "scratch"):
         kept = [line for line in text.splitlines() if not line.startswith(("exec", "arguments"))]
         plain = " ".join((*words[1:-1], "again"))
         text = "\n".join([f"executable = {words[0]}", f"arguments = {plain}", *kept, ""])
