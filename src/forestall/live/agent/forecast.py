@@ -115,12 +115,10 @@ def forecast(
     row = [0 if seen[0] else 1, 1 if seen[1] else 0]
     alive = np.ones((2, len(HOURS)))
     for k, hours in enumerate(HOURS):
-        steps = hours * 3600 // STEP
-        process = history.process(now, steps * STEP, days=LIKE_DAYS)
-        alive[:, k] = process.reliability_of_each(steps)[row, -1]
+        each = _chances(history, now, hours * 3600 // STEP)[row]
+        alive[:, k] = each[:, -1]
     alive = np.minimum.accumulate(alive, axis=1)
-    steps = DAY // STEP
-    each = history.process(now, DAY, days=LIKE_DAYS).reliability_of_each(steps)[row]
+    assert HOURS[-1] * 3600 == DAY
     within = STEP * ((each[:, :-1] + each[:, 1:]) / 2).sum(axis=1)
     left = 1 - each[:, -1]
     mttf = np.minimum(np.divide(within, left, out=np.full(2, np.inf), where=left > 0), FAR)
@@ -134,6 +132,11 @@ def forecast(
         "load": None if means is None else _by_state(means),
         "mttf": {name: int(x) for name, x in zip(("S1", "S2"), mttf, strict=True)},
     }
+
+
+def _chances(history: HostHistory, now: int, steps: int) -> npt.NDArray[np.float64]:
+    """Return float64[2, steps + 1]; what it is learned from is let go of before the next."""
+    return history.process(now, steps * STEP, days=LIKE_DAYS).reliability_of_each(steps)
 
 
 def _by_state(values: npt.NDArray[np.float64]) -> dict[str, dict[str, float]]:

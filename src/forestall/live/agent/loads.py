@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
 from forestall.traces.metrics.day_samples import UNKNOWN, HostDays
@@ -13,6 +14,8 @@ from forestall.traces.metrics.day_samples import UNKNOWN, HostDays
 DAY: Final = 86_400
 GUESTS_RUN: Final = 2
 """States in which guests run: S1 and S2, 0 and 1."""
+AT_ONCE: Final = 4096
+"""Samples that are held beside those that were read: an agent is to take no more than 60 MB."""
 _SHARE: Final = 60_000
 """What a load of 1 is in a day file."""
 
@@ -21,30 +24,40 @@ class StepLoads:
     """The owner's loads in steps of `step` s, of the samples in which a guest could have run: only
     those tell what a guest will get while it runs."""
 
-    def __init__(self, step: int) -> None:
+    def __init__(self, step: int, days: int = 90) -> None:
         self.step = step
-        self._parts: list[tuple[Ints, Floats]] = []
+        # Room for so many days, taken before anything is read: what is kept in between would hold
+        # the memory of what was read.
+        self._load = np.full(days * DAY // step, np.nan, dtype=np.float16)
+        self._first: int | None = None
 
     def add(self, days: HostDays) -> None:
-        """Take in samples, which may come twice."""
-        load = days.raw[:, 0]
-        usable = (days.state < GUESTS_RUN) & (load != UNKNOWN)
-        place, which = np.unique(days.time[usable] // self.step, return_inverse=True)
-        sums = np.bincount(which, load[usable], len(place))
-        means = sums / np.maximum(np.bincount(which, minlength=len(place)), 1) / _SHARE
-        self._parts.append((place, means))
+        """Take in samples, ascending from one call to the next; they may come twice."""
+        if not len(days.time):
+            return
+        first, last = int(days.time[0]) // self.step, int(days.time[-1]) // self.step
+        if self._first is None:
+            self._first = first
+        sums, counts = np.zeros(last - first + 1), np.zeros(last - first + 1, dtype=np.int64)
+        for begin in range(0, len(days.time), AT_ONCE):
+            part = slice(begin, begin + AT_ONCE)
+            load = days.raw[part, 0]
+            usable = (days.state[part] < GUESTS_RUN) & (load != UNKNOWN)
+            place = days.time[part][usable] // self.step - first
+            np.add.at(sums, place, load[usable])
+            np.add.at(counts, place, 1)
+        there = last - self._first + 1
+        if there > len(self._load):
+            more = np.full(2 * there - len(self._load), np.nan, dtype=np.float16)
+            self._load = np.concatenate((self._load, more))
+        seen = np.flatnonzero(counts)
+        seen = seen[seen + first >= self._first]  # a clock was set back: what came first counts
+        self._load[seen + first - self._first] = sums[seen] / counts[seen] / _SHARE
 
-    def grid(self) -> tuple[int, Floats]:
-        """Return the first step, counted from 1970, and float64[n], the mean load of each; nan
+    def grid(self) -> tuple[int, npt.NDArray[np.float16]]:
+        """Return the first step, counted from 1970, and float16[n], the mean load of each; nan
         where there is none."""
-        if not any(len(place) for place, _ in self._parts):
-            return 0, np.empty(0)
-        every = np.concatenate([place for place, _ in self._parts])
-        first = int(every.min())
-        load = np.full(int(every.max()) - first + 1, np.nan)
-        for place, means in self._parts:
-            load[place - first] = means
-        return first, load
+        return self._first or 0, self._load
 
 
 def mean_loads(
@@ -65,11 +78,11 @@ def mean_loads(
     was seen counts. None where nothing was. The free time up to each horizon never falls.
     """  # fmt: skip
     first, load = loads.grid()
-    known = load[~np.isnan(load)]
-    if not len(known):
+    there = ~np.isnan(load)
+    if not there.any():
         return None
     steps = DAY // loads.step
-    found = np.full((2, len(hours)), float(known.mean()))
+    found = np.full((2, len(hours)), float(np.mean(load, where=there, dtype=np.float64)))
     starts = np.asarray(begins, dtype=np.int64) // loads.step - first
     low = np.asarray(from_low, dtype=np.bool_)
     for row, mine in enumerate((low, ~low)):
