@@ -4,7 +4,6 @@ must hold after every step. A rule that is broken tells the seed and what happen
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -98,6 +97,7 @@ class Scenario:
         self.asking: list[str] = []
         self.story: list[str] = []
         self.deaths = 0
+        self._checked, self._done = 0, set[tuple[type, str]]()
         self.book: CompletionBook | None = None
         self.forecasts = ListedForecasts(self._listed())
         self.controller = self._born()
@@ -226,15 +226,17 @@ class Scenario:
     def check(self) -> None:
         """Hold the world and the books to the rules."""
         state = self.world.state
-        self.must(not self.world.problems(), str(self.world.problems()))
-        done = Counter((type(one.action).__name__, one.action.id) for one in state.deeds
-                       if not isinstance(one.action, Submit))  # fmt: skip
-        twice = [what for what, times in done.items() if times > 1]
-        self.must(not twice, f"done twice: {twice}")
-        tags = Counter(
-            job.mark.promise for job in state.jobs.values() if job.user == ME and job.mark.promise
-        )
-        self.must(max(tags.values(), default=0) <= 1, f"submitted twice: {tags}")
+        wrong = self.world.problems()
+        self.must(not wrong, str(wrong))
+        for one in state.deeds[self._checked :]:
+            what = type(one.action), one.action.id
+            twice = what in self._done and not isinstance(one.action, Submit)
+            self.must(not twice, f"done twice: {what}")
+            self._done.add(what)
+        self._checked = len(state.deeds)
+        tags = [job.mark.promise for job in state.jobs.values() if job.user == ME]
+        tags = [one for one in tags if one]
+        self.must(len(tags) == len(set(tags)), f"submitted twice: {tags}")
         self._limits()
         self._promises()
 
@@ -246,9 +248,9 @@ class Scenario:
         out = [name for name, one in state.nodes.items() if one.ours and not one.in_service]
         self.must(len(out) <= min(WARDEN.nodes, int(count * 0.2)), f"taken out: {out}")
         since = self.cluster.clock - HOUR + JUMP
-        written = Counter(row.role for row, _ in self.ledger.written_since(since))
+        written = [row.role for row, _ in self.ledger.written_since(since)]
         for role, most in ((Role.KEEPER, KEEPER), (Role.WARDEN, WARDEN)):
-            self.must(written[str(role)] <= most.per_hour, f"{role}: {written} in an hour")
+            self.must(written.count(str(role)) <= most.per_hour, f"{role}: {written} in an hour")
 
     def _promises(self) -> None:
         rows = {row.id: row for row in self.ledger.read(PromiseRow)}
@@ -256,13 +258,13 @@ class Scenario:
             self.accepted.setdefault(name, rows[name])
         self.unsure.clear()
         self.must(rows == self.accepted, "no promise lost, doubled or changed")
+        runs = [run for run in self.world.state.runs if run.state == "COMPLETED" and run.user == ME]
         for row in self.ledger.read(OutcomeRow):
             promise = rows[row.promise]
             ends = [
                 run.end
-                for run in self.world.state.runs
+                for run in runs
                 if Mark.parse(run.comment, "").promise == row.promise
-                and run.user == ME and run.state == "COMPLETED"
                 and run.end is not None and run.end <= promise.deadline
             ]  # fmt: skip
             fine = bool(ends) if row.outcome == "kept" else not ends
