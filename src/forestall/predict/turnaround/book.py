@@ -113,8 +113,7 @@ class CompletionBook:
         self._chosen: dict[str, float] | None = dict(rules or {})
         self._places: dict[Hashable, int] = {}
         self._names = Names()
-        self._count, self._now = 0, -(1 << 62)
-        self._phase = 0
+        self._count, self._phase, self._now = 0, 0, -(1 << 62)
 
     def __len__(self) -> int:
         return self._count
@@ -482,7 +481,8 @@ def _told_of(nodes: int, limit: int | None, user: str, name: str, partition: str
         raise ParameterError("nodes", nodes, "a whole number of at least 1")
     if limit is not None and limit < 1:
         raise ParameterError("limit", limit, "seconds, at least 1, or None")
-    return dict(size=nodes, limit=limit or 0, user=user, name=name, partition=partition)
+    told = {"size": nodes, "limit": limit or 0, "user": user, "name": name}
+    return {**told, "partition": partition}
 
 
 def _check_level(probability: float) -> None:
