@@ -113,7 +113,9 @@ class Scenario:
         actor = ClusterActor(self.cluster, self._owner)
         actors = {Role.KEEPER: actor, Role.WARDEN: actor}
         settings = ControllerSettings(
-            learned=(30, 1, 0)[self.seed % 3], forget=(10_000, 2)[self.seed % 2]
+            learned=(30, 1, 0)[self.seed % 3],
+            forget=(10_000, 2)[self.seed % 2],
+            rounded=(4096, 1)[self.seed % 4 == 2],
         )
         guard = ADVISES if self.seed % 7 == 3 else GUARD
         rules = ActingRules(RULES, self.mortal, health=_Check(self.seed)) if self.ruled else None

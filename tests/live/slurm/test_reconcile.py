@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from forestall.live.slurm.mind import Mind
-from forestall.live.slurm.reconcile import UNLIMITED, Difference
+from forestall.live.slurm.reconcile import UNLIMITED, Beliefs, Difference, reconcile, rounded
 from forestall.model.cluster.nouns import (
     ClusterJob,
     ClusterNode,
@@ -67,6 +67,29 @@ def test_a_job_is_submitted_starts_and_ends() -> None:
     assert first.tell(seen(runs), NOW + 60).events == ()
     assert kinds(first.tell(seen(done), NOW + 90)) == [(EventKind.FINISHED, 0)]
     assert first.engine.job_state(0) == "DONE"
+
+
+@pytest.mark.parametrize("length", [1, 249, 250, 3600, 86_400, UNLIMITED])
+def test_rounded_ends_are_later_by_two_percent_at_most(length: int) -> None:
+    for time in (NOW, NOW + 1, NOW + 3599):
+        assert 0 <= rounded(time, length) - time <= 0.02 * length
+    assert rounded(NOW, UNLIMITED) == -(-NOW // 3600) * 3600
+
+
+def test_a_large_cluster_s_jobs_share_the_moments_at_which_they_end() -> None:
+    runs = [job(k, f"n{k}", start=NOW - 50 - k, limit=86_400) for k in range(3)]
+    look = seen(*runs, job(3, limit=3601))
+    found = reconcile(Beliefs.none(look, rounds=True), look, NOW)
+    ends = {event.until for event in found.events if event.kind is EventKind.STARTED}
+    assert ends == {-(-(NOW - 52 + 86_400) // 900) * 900}
+    assert found.arrivals[3].estimate == 3660
+    later = reconcile(found.beliefs, look, NOW + 30)
+    assert later.events == ()
+    assert later.beliefs.rounds
+    mind = Mind(look, NOW, 0.5, rounds=True)
+    mind.tell(look, NOW, (), {})
+    place = mind.places_for(job(9, limit=3601), 3601, NOW)[0]
+    assert place.deadline - place.start == 3660
 
 
 @pytest.mark.parametrize(
