@@ -25,8 +25,8 @@ from forestall.live.slurm.reconcile import (
     Beliefs,
     ToldJob,
     holds_nodes,
+    is_planned_for,
     length_of,
-    may_start,
     reconcile,
 )
 from forestall.model.cluster.nouns import ClusterJob, ClusterView
@@ -106,7 +106,7 @@ class Mind:
     def _take_over(self, one: PromisedJob) -> None:
         """Place the job of a promise as it was promised, if it waits or runs."""
         job, size = one.job, max(one.job.node_count, len(one.job.nodes), 1)
-        if size > len(self.number) or not (may_start(job) or holds_nodes(job)):
+        if size > len(self.number) or not (is_planned_for(job) or holds_nodes(job)):
             return
         submit = min(job.submit or self.engine.now, self.engine.now)
         pool = self.pool_of(job.partition, job.features)

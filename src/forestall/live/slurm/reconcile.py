@@ -32,8 +32,11 @@ HOLDS_NODES: Final = frozenset(
     {"RUNNING", "SUSPENDED", "STOPPED", "CONFIGURING", "COMPLETING", "SIGNALING", "STAGE_OUT"}
 )
 """States and flags of a job that holds nodes."""
-_NOT_YET: Final = frozenset({"Dependency", "DependencyNeverSatisfied", "BeginTime"})
+_NOT_BEFORE: Final = "BeginTime"
+_NOT_YET: Final = frozenset({"Dependency", "DependencyNeverSatisfied", _NOT_BEFORE})
 """Reasons why a job may not start whatever is free."""
+_AGAIN: Final = 600
+"""s that a job waits at most because it was queued again; one that waits longer was told to."""
 _ENDS: Final = {"COMPLETED": EventKind.FINISHED, "CANCELLED": EventKind.CANCELLED}
 """What the end of a run tells; other states, such as TIMEOUT, are failures."""
 
@@ -194,6 +197,14 @@ def may_start(job: ClusterJob) -> bool:
     return job.waits and not job.held and job.reason not in _NOT_YET and not holds_nodes(job)
 
 
+def is_planned_for(job: ClusterJob) -> bool:
+    """Return whether a job waits for nothing but nodes, or was queued again and will soon: after a
+    requeue Slurm lets it wait for two minutes by default."""
+    if job.reason != _NOT_BEFORE or not job.waits or job.held or not job.restarts:
+        return may_start(job)
+    return (job.eligible or 0) - (job.submit or 0) <= _AGAIN
+
+
 def holds_nodes(job: ClusterJob) -> bool:
     """Return whether a job has nodes: it runs, or begins or ends to."""
     return job.state in HOLDS_NODES or not HOLDS_NODES.isdisjoint(job.flags)
@@ -226,7 +237,7 @@ def _picture(beliefs: Beliefs, seen: ClusterView, now: int, ours: frozenset[str]
         for name in beliefs.names
         if (one := _away(seen.nodes.get(name), name in busy, shared.get(name))) is not None
     }
-    waiting = {job.id: job for job in seen.jobs.values() if may_start(job)}
+    waiting = {job.id: job for job in seen.jobs.values() if is_planned_for(job)}
     for key in [key for key, job in waiting.items() if job.node_count > len(known)]:
         strange.append(f"job {key}")
         del waiting[key]
