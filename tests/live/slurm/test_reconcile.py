@@ -69,6 +69,19 @@ def test_a_job_is_submitted_starts_and_ends() -> None:
     assert first.engine.job_state(0) == "DONE"
 
 
+def test_a_job_that_was_queued_again_and_may_not_start_yet_is_not_cancelled() -> None:
+    """Slurm lets it wait for two minutes; one that waits for a time that was named is gone."""
+    again = {"restarts": 1, "reason": "BeginTime", "submit": NOW, "eligible": NOW + 121}
+    first, found = told(seen(job(7, "n1")), seen(job(7, **again)))
+    assert kinds(found) == [(EventKind.REQUEUED, 0)]
+    assert first.engine.job_state(0) == "WAITING"
+    assert kinds(first.tell(seen(job(7, "n2", restarts=1)), NOW + 60)) == [(EventKind.STARTED, 0)]
+    _, found = told(seen(job(7, "n1")), seen(job(7, **again | {"eligible": NOW + 3600})))
+    assert kinds(found) == [(EventKind.CANCELLED, 0)]
+    _, found = told(seen(job(7)), seen(job(7, **again | {"restarts": 0})))
+    assert kinds(found) == [(EventKind.CANCELLED, 0)]
+
+
 @pytest.mark.parametrize("length", [1, 249, 250, 3600, 86_400, UNLIMITED])
 def test_rounded_ends_are_later_by_two_percent_at_most(length: int) -> None:
     for time in (NOW, NOW + 1, NOW + 3599):
