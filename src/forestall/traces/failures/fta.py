@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from forestall._lazy import lazily
-from forestall.model.errors import EmptyTraceError, ParameterError, TraceError
+from forestall.model.errors import EmptyTraceError, ParameterError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.failures.raw import FailureFormat, Head, Int, Options, RawFailures, Service
 from forestall.traces.files.findings import Findings, LineFinding, listed
