@@ -133,9 +133,9 @@ def _why_weibull(years: YearSample) -> str:
         p = fitted.goodness(DRAWS).ad_p
         told.append(f"{place} ({fitted.aic - ranking.best.aic:.0f}, {p:.3f})")
     return (
-        "The paper tried 17 laws, and has the Weibull law as the best or an acceptable next in each "
-        f"year. Its place by AIC among {laws} laws fitted to the same gaps, how far its AIC is "
-        "above that of the best, and the p "
+        "The paper tried 17 laws, and has the Weibull law as the best or an acceptable next in "
+        f"each year. Its place by AIC among {laws} laws fitted to the same gaps, how far its AIC "
+        "is above that of the best, and the p "
         f"of Anderson and Darling's test ({DRAWS} draws), in years 1 to {len(told)}: "
         f"{', '.join(told)}. Where p is small the gaps do not follow it."
     )
