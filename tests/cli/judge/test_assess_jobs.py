@@ -24,8 +24,8 @@ Capsys = pytest.CaptureFixture[str]
 KEYS = {
     "verdict", "source", "metrics_source", "metric", "side", "value", "window", "nodes",
     "cores_per_node", "jobs", "periods", "auc", "auc_ci", "auc_ci_by_node", "p_value",
-    "p_value_by_node", "permutations", "permutations_as_high", "benefit", "rule", "advised", "decision",
-    "act_on", "limit_nodes", "level", "remarks", "parameters", "versions",
+    "p_value_by_node", "permutations", "permutations_as_high", "benefit", "rule", "advised",
+    "decision", "act_on", "limit_nodes", "level", "remarks", "parameters", "versions",
 }  # fmt: skip
 
 
