@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from forestall.decide.virtual.sizes import Size
-from forestall.live.hosts.pool import Definition, HostedMachine, HostError, SeenHost
+from forestall.live.hosts.pool import Definition, HostCallError, HostedMachine, SeenHost
 from forestall.live.machines.backend import MachineState, Moved, MoveError, SeenMachine, Why
 
 
@@ -131,7 +131,7 @@ class FakePool:
         host = self._reached(node)
         old = host.domains.get(definition.machine)
         if old is not None and old.state.alive and not old.barred:
-            raise HostError(node, "it runs there")
+            raise HostCallError(node, "it runs there")
         host.domains[definition.machine] = Domain(definition, barred=True, state=MachineState.LOST)
         self._did("bar", definition.machine, node)
 
@@ -176,7 +176,7 @@ class FakePool:
     def _reached(self, node: str) -> Host:
         self.deed()
         if not self.hosts[node].answers:
-            raise HostError(node, "no answer", silent=True)
+            raise HostCallError(node, "no answer", silent=True)
         return self.hosts[node]
 
     def _did(self, *words: str) -> None:

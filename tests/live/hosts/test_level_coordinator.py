@@ -224,9 +224,9 @@ class TestLoss:
         def refuse(definition: object, node: str, image: str = "") -> None:
             if not refused:
                 refused.append(node)
-                from forestall.live.hosts.pool import HostError
+                from forestall.live.hosts.pool import HostCallError
 
-                raise HostError(node, "no such file")
+                raise HostCallError(node, "no such file")
             begin(definition, node, image)  # type: ignore[arg-type]
 
         fleet.pool.begin = refuse  # type: ignore[method-assign]

@@ -51,7 +51,7 @@ EVENTS = st.one_of(
 
 @contextmanager
 def counting(strike: Callable[[], None]) -> Iterator[None]:
-    """Call `strike` before and after each write that has to last."""
+    """HostCall `strike` before and after each write that has to last."""
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((records, "_write"), (ledger, "append_line")):
             plain = getattr(module, name)
@@ -79,9 +79,9 @@ class Countdown:
                 raise Killed
 
 
-def check(fleet: Fleet) -> None:
+def check(fleet: Fleet, events: object = None) -> None:
     for name in NAMES:
-        assert len(fleet.pool.running(name)) <= 1, f"{name} is twice"
+        assert len(fleet.pool.running(name)) <= 1, f"{name} is twice after {events}"
     for name, host in fleet.pool.hosts.items():
         there = [one for one in host.domains.values() if one.state.alive and not one.barred]
         assert sum(one.definition.size.processors for one in there) <= host.size.processors, name
@@ -136,17 +136,17 @@ def play(fleet: Fleet, event: tuple[Any, ...], countdown: Countdown) -> None:
 
 
 @settings(max_examples=HISTORIES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(EVENTS, min_size=8, max_size=40))
+@given(events=st.lists(EVENTS, min_size=8, max_size=40))
 def test_no_machine_is_twice_and_none_is_lost(events: list[tuple[Any, ...]]) -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY) as place:
-        fleet, countdown = Fleet(Path(place)), Countdown()
-        fleet.pool.deed = countdown
-        with counting(countdown):
+        countdown = Countdown()
+        with Fleet(Path(place)) as fleet, counting(countdown):
+            fleet.pool.deed = countdown
             for name in NAMES[:2]:
                 fleet.desk().start(machine(name, after_loss="boot"))
             for event in events:
                 play(fleet, event, countdown)
-                check(fleet)
+                check(fleet, events)
             calm(fleet)
 
 

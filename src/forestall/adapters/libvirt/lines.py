@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
-from forestall.live.hosts.pool import HostError
+from forestall.live.hosts.pool import HostCallError
 from forestall.model.errors import MissingExtraError
 
 _Answer = TypeVar("_Answer")
@@ -48,10 +48,10 @@ def _events(libvirt: Any) -> None:
             time.sleep(1)
 
 
-class Call(Generic[_Answer]):
+class HostCall(Generic[_Answer]):
     """A question that was begun."""
 
-    def __init__(self, line: Line, act: Callable[[Any], _Answer]) -> None:
+    def __init__(self, line: HostLine, act: Callable[[Any], _Answer]) -> None:
         self._line, self._act = line, act
         self._answer: list[_Answer] = []
         self._wrong: BaseException | None = None
@@ -63,10 +63,11 @@ class Call(Generic[_Answer]):
         try:
             self._answer.append(self._act(self._line.connection(libvirt)))
         except libvirt.libvirtError as error:
-            gone = broken(libvirt, error)
+            # What a host says of its own connection to another is an answer.
+            gone = broken(libvirt, error) and not self._line.alive()
             if gone:
                 self._line.drop()
-            self._wrong = HostError(self._line.node, said(error), silent=gone)
+            self._wrong = HostCallError(self._line.node, said(error), silent=gone)
             self._wrong.__cause__ = error
         except BaseException as error:
             self._wrong = error
@@ -74,9 +75,11 @@ class Call(Generic[_Answer]):
             self.over.set()
 
     def answer(self, timeout: float) -> _Answer:
-        """Return the answer. Raises HostError, also where it does not come in time."""
+        """Return the answer. Raises HostCallError, also where it does not come in time."""
         if not self.over.wait(max(timeout, 0.0)):
-            raise HostError(self._line.node, f"gave no answer within {timeout:.0f} s", silent=True)
+            raise HostCallError(
+                self._line.node, f"gave no answer within {timeout:.0f} s", silent=True
+            )
         if self._wrong is not None:
             raise self._wrong
         return self._answer[0]
@@ -97,7 +100,7 @@ def said(error: Any) -> str:
     return " ".join(str(error.get_error_message() or error).split())
 
 
-class Line:
+class HostLine:
     """A connection to one host, opened when it is needed and anew when it broke.
 
     Parameters
@@ -109,29 +112,33 @@ class Line:
     def __init__(self, node: str, uri: str) -> None:
         self.node, self.uri = node, uri
         self._connection: Any = None
-        self._call: Call[Any] | None = None
+        self._call: HostCall[Any] | None = None
 
-    def begin(self, act: Callable[[Any], _Answer]) -> Call[_Answer]:
-        """Begin to ask: `act` gets the connection. Raises HostError where the last call hangs."""
+    def begin(self, act: Callable[[Any], _Answer]) -> HostCall[_Answer]:
+        """Begin to ask: `act` gets the connection. Raises HostCallError where the last hangs."""
         if self._call is not None and not self._call.over.is_set():
             since = time.monotonic() - self._call.begun
-            raise HostError(self.node, f"has not answered for {since:.0f} s", silent=True)
-        self._call = call = Call(self, act)
+            raise HostCallError(self.node, f"has not answered for {since:.0f} s", silent=True)
+        self._call = call = HostCall(self, act)
         threading.Thread(target=call.run, name=f"to {self.node}", daemon=True).start()
         return call
 
     def ask(self, act: Callable[[Any], _Answer], timeout: float) -> _Answer:
-        """Return what `act` returns. Raises HostError."""
+        """Return what `act` returns. Raises HostCallError."""
         return self.begin(act).answer(timeout)
 
     def connection(self, libvirt: Any) -> Any:
         """Return the connection; called in the thread of a call."""
-        if self._connection is not None and self._connection.isAlive() == 1:
+        if self.alive():
             return self._connection
         self.drop()
         self._connection = libvirt.open(self.uri)
         self._connection.setKeepAlive(_BEAT, _BEATS)
         return self._connection
+
+    def alive(self) -> bool:
+        """Whether the connection is there, as far as is known."""
+        return self._connection is not None and self._connection.isAlive() == 1
 
     def drop(self) -> None:
         """Forget the connection: it broke."""

@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from forestall.adapters.libvirt.lines import Line, module
-from forestall.live.hosts.pool import HostError
+from forestall.adapters.libvirt.lines import HostLine, module
+from forestall.live.hosts.pool import HostCallError
 from forestall.live.machines.backend import Moved, MoveError, Why
 
 _AFTER: Final = 15.0
@@ -38,7 +38,13 @@ class MoveRules:
 
 
 def moved(
-    machine: str, source: Line, target: str, peer: str, data: str, rules: MoveRules, there: Line
+    machine: str,
+    source: HostLine,
+    target: str,
+    peer: str,
+    data: str,
+    rules: MoveRules,
+    there: HostLine,
 ) -> Moved:
     """Move a machine, and return what it took. Raises MoveError.
 
@@ -68,7 +74,7 @@ def moved(
     try:
         try:
             call.answer(rules.timeout)
-        except HostError as error:
+        except HostCallError as error:
             if call.over.is_set():
                 raise
             _call_off(machine, source)
@@ -76,19 +82,19 @@ def moved(
             raise MoveError(
                 machine, Why.TIMEOUT, f"not done within {rules.timeout:.0f} s", alive=True
             ) from error
-    except HostError as error:
+    except HostCallError as error:
         raise _not_moved(machine, target, error) from error
     return _figures(machine, source.node, target, time.monotonic() - begun, there)
 
 
-def _call_off(machine: str, source: Line) -> None:
-    with suppress(HostError):
-        Line(source.node, source.uri).ask(
+def _call_off(machine: str, source: HostLine) -> None:
+    with suppress(HostCallError):
+        HostLine(source.node, source.uri).ask(
             lambda connection: connection.lookupByName(machine).abortJob(), _AFTER
         )
 
 
-def _not_moved(machine: str, target: str, error: HostError) -> MoveError:
+def _not_moved(machine: str, target: str, error: HostCallError) -> MoveError:
     """Return why a move did not come off; whoever asked for it looks where the machine is now."""
     libvirt, cause = module(), error.__cause__
     code = cause.get_error_code() if isinstance(cause, libvirt.libvirtError) else None
@@ -102,7 +108,7 @@ def _not_moved(machine: str, target: str, error: HostError) -> MoveError:
     return MoveError(machine, Why.BROKEN, str(error), alive=True, blames_target=True)
 
 
-def _figures(machine: str, source: str, target: str, seconds: float, there: Line) -> Moved:
+def _figures(machine: str, source: str, target: str, seconds: float, there: HostLine) -> Moved:
     told: dict[str, Any] = {}
     libvirt = module()
 
@@ -110,7 +116,7 @@ def _figures(machine: str, source: str, target: str, seconds: float, there: Line
         domain = connection.lookupByName(machine)
         told.update(domain.jobStats(libvirt.VIR_DOMAIN_JOB_STATS_COMPLETED))
 
-    with suppress(HostError):  # it may have been moved on, or its host may have died
+    with suppress(HostCallError):  # it may have been moved on, or its host may have died
         there.ask(act, 5.0)
     down = told.get("downtime")
     return Moved(

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from forestall.adapters.libvirt import domains
-from forestall.adapters.libvirt.lines import Call, Line, module
+from forestall.adapters.libvirt.lines import HostCall, HostLine, module
 from forestall.adapters.libvirt.moves import MoveRules, moved
 from forestall.decide.virtual.sizes import Size
-from forestall.live.hosts.pool import Definition, HostedMachine, HostError, SeenHost
+from forestall.live.hosts.pool import Definition, HostCallError, HostedMachine, SeenHost
 from forestall.live.machines.backend import MachineState, Moved, MoveError, SeenMachine, Why
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 
@@ -41,7 +41,7 @@ class LibvirtHost:
 
 
 class LibvirtPool:
-    """Runs machines on libvirt's hosts; a `forestall.live.hosts.pool.HostPool`.
+    """Runs machines on libvirt's hosts; a `forestall.live.hosts.pool.MachineHosts`.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class LibvirtPool:
     ) -> None:
         self._hosts, self._rules = dict(hosts), rules or MoveRules()
         self._definition, self._patience, self._long = definition, patience, long
-        self._eyes = {node: Line(node, host.uri) for node, host in hosts.items()}
+        self._eyes = {node: HostLine(node, host.uri) for node, host in hosts.items()}
         self._busy: dict[str, tuple[float, float]] = {}
         module()
 
@@ -71,21 +71,21 @@ class LibvirtPool:
 
     def look(self, nodes: Collection[str]) -> dict[str, SeenHost]:
         """Return these hosts as they are now, all asked at once."""
-        calls: dict[str, Call[SeenHost] | HostError] = {}
+        calls: dict[str, HostCall[SeenHost] | HostCallError] = {}
         for node in nodes:
             try:
                 look = functools.partial(self._seen, node)
                 calls[node] = self._eyes[self._known(node)].begin(look)
-            except HostError as error:
+            except HostCallError as error:
                 calls[node] = error
         late = time.monotonic() + self._patience
         found = {}
         for node, call in calls.items():
             try:
-                if isinstance(call, HostError):
+                if isinstance(call, HostCallError):
                     raise call
                 found[node] = call.answer(late - time.monotonic())
-            except HostError as error:
+            except HostCallError as error:
                 found[node] = SeenHost(node, False, self._size(node), says=str(error))
         return found
 
@@ -150,7 +150,7 @@ class LibvirtPool:
     # ----------------------------------------------------------------------------- acting
 
     def start(self, machine: str, node: str) -> SeenMachine:
-        """Start a machine that is known here on a host. Raises HostError."""
+        """Start a machine that is known here on a host. Raises HostCallError."""
         definition = self._definition(machine)
         if definition is None:
             raise ParameterError("machine", machine, "one of the fleet")
@@ -165,7 +165,7 @@ class LibvirtPool:
                 self.remove(machine, node)
 
     def begin(self, definition: Definition, node: str, image: str = "") -> None:
-        """Start a machine on a host, from an image where one is given. Raises HostError."""
+        """Start a machine on a host, from an image where one is given. Raises HostCallError."""
         libvirt, text = module(), domains.to_xml(definition)
 
         def act(connection: Any) -> None:
@@ -185,7 +185,7 @@ class LibvirtPool:
         self._act(node, act, self._long if image else _ACT)
 
     def remove(self, machine: str, node: str) -> None:
-        """End a machine on a host and forget it there. Raises HostError."""
+        """End a machine on a host and forget it there. Raises HostCallError."""
         libvirt = module()
         what = (libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE | libvirt.VIR_DOMAIN_UNDEFINE_NVRAM
                 | libvirt.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA)  # fmt: skip
@@ -204,13 +204,13 @@ class LibvirtPool:
 
     def bar(self, definition: Definition, node: str) -> None:
         """Keep a machine away from a host by a domain of its identity with another name, which
-        libvirt lets nobody start or send it past. Raises HostError."""
+        libvirt lets nobody start or send it past. Raises HostCallError."""
         text = domains.to_xml(definition, barred=True)
 
         def act(connection: Any) -> None:
             domain = _found(connection, definition)
             if domain is not None and domain.isActive():
-                raise HostError(node, f"{definition.machine} runs there")
+                raise HostCallError(node, f"{definition.machine} runs there")
             if domain is not None:
                 domain.undefine()
             connection.defineXML(text)
@@ -218,11 +218,11 @@ class LibvirtPool:
         self._act(node, act)
 
     def resume(self, machine: str, node: str) -> None:
-        """Let a paused machine run on. Raises HostError."""
+        """Let a paused machine run on. Raises HostCallError."""
         self._act(node, lambda connection: connection.lookupByName(machine).resume())
 
     def checkpoint(self, machine: str, node: str, image: str) -> None:
-        """Write a machine's memory to a file of its host, while it runs on. Raises HostError."""
+        """Write the memory of a machine to its host's disk while it runs. Raises HostCallError."""
         libvirt = module()
         text = f"<domainsnapshot><memory snapshot='external' file='{image}'/></domainsnapshot>"
         how = (libvirt.VIR_DOMAIN_SNAPSHOT_CREATE_LIVE | libvirt.VIR_DOMAIN_SNAPSHOT_CREATE_ATOMIC
@@ -232,7 +232,7 @@ class LibvirtPool:
             domain = connection.lookupByName(machine)
             if disks := domains.writable_disks(domain.XMLDesc(0)):
                 message = f"{machine} writes to {', '.join(disks)}: its memory is no checkpoint"
-                raise HostError(node, message)
+                raise HostCallError(node, message)
             domain.snapshotCreateXML(text, how)
 
         self._act(node, act, self._long)
@@ -243,11 +243,11 @@ class LibvirtPool:
         self._known(node)
         if source == node:
             raise ParameterError("node", node, f"another one; {machine} runs there")
+        line = HostLine(source, self._hosts[self._known(source)].uri)
         self._unbar(machine, node)
-        line = Line(source, self._hosts[self._known(source)].uri)
         host = self._hosts[node]
         return moved(machine, line, node, host.peer or host.uri, host.data, self._rules,
-                     Line(node, host.uri))  # fmt: skip
+                     HostLine(node, host.uri))  # fmt: skip
 
     def _where(self, machine: str) -> str:
         for one in self.watch():
@@ -272,7 +272,7 @@ class LibvirtPool:
 
     def _act(self, node: str, act: Callable[[Any], None], timeout: float = _ACT) -> None:
         """Act on a line of its own, so that looks are not held up."""
-        Line(node, self._hosts[self._known(node)].uri).ask(act, timeout)
+        HostLine(node, self._hosts[self._known(node)].uri).ask(act, timeout)
 
     def _known(self, node: str) -> str:
         if node not in self._hosts:

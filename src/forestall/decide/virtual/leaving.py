@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Foretold:
@@ -53,3 +55,34 @@ def leave_at(foretold: Foretold, lead: int, moves: int) -> int:
     700
     """
     return foretold.early - lead - moves
+
+
+def foretold_of(
+    now: int, ends: Sequence[float], chances: Sequence[float], by: str = ""
+) -> Foretold | None:
+    """Return the failure that probabilities tell of, with its spread; None where they tell of none.
+
+    Given that it comes within the last of the windows, it comes by `early` with 10 %, by `at` with
+    50 % and by `late` with 90 %; between two ends the probability grows linearly.
+
+    Parameters
+    ----------
+    ends : s from now, ascending, at which windows that begin now end
+    chances : that it fails within each
+    by : who says so
+
+    >>> foretold_of(1000, [100, 200], [0.0, 0.8])
+    Foretold(at=1150, early=1110, late=1190, probability=0.8, by='')
+    """
+    times = np.concatenate(([0.0], np.asarray(ends, dtype=np.float64)))
+    grown = np.maximum.accumulate(np.concatenate(([0.0], np.asarray(chances, dtype=np.float64))))
+    whole = float(grown[-1])
+    if not whole > 0:
+        return None
+    # Where it does not grow there is nothing to find: the last of equal points is the one.
+    keep = np.append(np.diff(grown) > 0, True)
+    early, at, late = (
+        now + math.floor(float(np.interp(share * whole, grown[keep], times[keep])))
+        for share in (0.1, 0.5, 0.9)
+    )
+    return Foretold(at, early, late, whole, by)

@@ -60,7 +60,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Choice:
+class NodeChoice:
     """How nodes are chosen: strategy and alpha as `choose_node` has them, and a draw in [0, 1) for
     the strategy random."""
 
@@ -81,7 +81,7 @@ def choose_sized(
     seconds: float,
     deadline: int,
     now: int,
-    choice: Choice,
+    choice: NodeChoice,
     transfer: int = 2,
 ) -> tuple[str | None, TaskReason]:
     """Return the node for a machine and the reason; None where none has room for it as a whole.
@@ -97,7 +97,7 @@ def choose_sized(
 
     >>> small = Candidate("small", Size(4, 1e9))
     >>> choose_sized([small, Candidate("big", Size(2, 8e9))], Size(1, 2e9),
-    ...     seconds=60, deadline=600, now=0, choice=Choice())[0]
+    ...     seconds=60, deadline=600, now=0, choice=NodeChoice())[0]
     'big'
     """
     processors = np.array([max(one.free.processors, 0.0) for one in candidates])

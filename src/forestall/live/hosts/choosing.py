@@ -10,7 +10,7 @@ import numpy as np
 from forestall.decide.virtual.costs import MoveCosts
 from forestall.decide.virtual.leaving import Foretold
 from forestall.decide.virtual.overload import relieved
-from forestall.decide.virtual.sizes import Candidate, Choice, choose_sized
+from forestall.decide.virtual.sizes import Candidate, NodeChoice, choose_sized
 from forestall.live.hosts.levels import HostsPlan
 from forestall.live.hosts.loads import LoadBook
 from forestall.live.hosts.pool import Definition
@@ -88,7 +88,7 @@ class Chooser:
         seconds, deadline = need_of(definition, now, self._plan.horizon)
         node, reason = choose_sized(
             candidates, definition.size, seconds=seconds, deadline=deadline, now=now,
-            choice=Choice(self._plan.strategy, self._plan.alpha, self._draw(among.draw)),
+            choice=NodeChoice(self._plan.strategy, self._plan.alpha, self._draw(among.draw)),
             transfer=round(self._costs.of(source, "", definition.size.memory).seconds),
         )  # fmt: skip
         return node, _WORDS.get(reason, reason.name.lower())

@@ -25,11 +25,11 @@ from forestall.live.hosts.images import Images
 from forestall.live.hosts.lease import Position
 from forestall.live.hosts.levels import HostsPlan, above, chain, nodes_of
 from forestall.live.hosts.loads import LoadBook
-from forestall.live.hosts.pool import HostPool
+from forestall.live.hosts.pool import MachineHosts
 from forestall.live.hosts.records import (
-    BusyError,
     HostRecord,
     HostState,
+    MachineBusyError,
     MachineRecord,
     Phase,
     RecordStore,
@@ -37,7 +37,7 @@ from forestall.live.hosts.records import (
 )
 from forestall.live.hosts.settle import Settler
 from forestall.live.hosts.views import View
-from forestall.live.hosts.work import Work
+from forestall.live.hosts.work import MachineWork
 from forestall.live.machines.coordinator import MachineOutcome
 from forestall.live.machines.ledger import Entry, MachineLedger
 from forestall.model.errors import ForestallError, TraceError
@@ -66,7 +66,7 @@ class LevelCoordinator:
         self,
         plan: HostsPlan,
         position: Position,
-        pool: HostPool,
+        pool: MachineHosts,
         store: RecordStore,
         ledger: MachineLedger,
         *,
@@ -89,7 +89,9 @@ class LevelCoordinator:
         self._troubles: list[str] = []
         self._decisions = 0
         chooser = Chooser(plan, store, self._costs)
-        self._work = Work(plan, position.name, pool, store, chooser, images, self._note, clock)
+        self._work = MachineWork(
+            plan, position.name, pool, store, chooser, images, self._note, clock
+        )
         self._settler = Settler(position.name, pool, store, self._work, self._note)
         self._catch_up()
 
@@ -172,7 +174,7 @@ class LevelCoordinator:
         try:
             with self._store.locked(machine):
                 return act(*words)
-        except (BusyError, StaleError):
+        except (MachineBusyError, StaleError):
             return []
         except ForestallError as error:
             self._troubles.append(str(error))
@@ -446,9 +448,10 @@ class LevelCoordinator:
 
 def learn(costs: MoveCosts, entry: Entry) -> None:
     """Learn from an entry of a ledger, where it tells of a move that came off."""
+    if entry["what"] != "moved":
+        return
     memory, seconds = entry.get("memory"), entry.get("seconds")
-    known = isinstance(memory, int | float) and isinstance(seconds, int | float)
-    if entry["what"] == "moved" and known:
+    if isinstance(memory, int | float) and isinstance(seconds, int | float):
         costs.learn(str(entry.get("node")), str(entry.get("target")), memory, seconds)
 
 

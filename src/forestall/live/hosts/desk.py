@@ -18,11 +18,11 @@ from forestall.live.hosts.forecasts import HostForecasts
 from forestall.live.hosts.images import Images
 from forestall.live.hosts.levels import HostsPlan
 from forestall.live.hosts.loads import LoadBook
-from forestall.live.hosts.pool import Definition, HostPool
+from forestall.live.hosts.pool import Definition, MachineHosts
 from forestall.live.hosts.records import HostRecord, HostState, MachineRecord, Phase, RecordStore
 from forestall.live.hosts.settle import Settler
 from forestall.live.hosts.views import View, free_room
-from forestall.live.hosts.work import Work
+from forestall.live.hosts.work import MachineWork
 from forestall.live.machines.coordinator import MachineOutcome
 from forestall.live.machines.ledger import MachineLedger
 from forestall.model.errors import ForestallError, ParameterError, TraceError
@@ -36,7 +36,7 @@ class HostsDesk:
     def __init__(
         self,
         plan: HostsPlan,
-        pool: HostPool,
+        pool: MachineHosts,
         store: RecordStore,
         ledger: MachineLedger,
         *,
@@ -48,7 +48,7 @@ class HostsDesk:
         self._ledger, self._forecasts, self._clock = ledger, forecasts, clock
         self._costs, self._loads = MoveCosts(), LoadBook()
         chooser = Chooser(plan, store, self._costs)
-        self._work = Work(plan, PERSON, pool, store, chooser, images, self._note, clock)
+        self._work = MachineWork(plan, PERSON, pool, store, chooser, images, self._note, clock)
         self._settler = Settler(PERSON, pool, store, self._work, self._note)
         for entry in ledger.news():
             learn(self._costs, entry)
@@ -84,6 +84,20 @@ class HostsDesk:
         if not found:
             raise ForestallError(f"{machine}: is being worked on; try again")
         return found[-1]
+
+    def leave(self, node: str, why: str) -> list[MachineOutcome]:
+        """Move all machines off a node, which takes none any more."""
+        view = self.view()
+        order = sorted(
+            (one.machine for one in view.records.values()
+             if one.node == node and one.phase is Phase.RUNNING),
+        )  # fmt: skip
+        outcomes: list[MachineOutcome] = []
+        for _, found in self._work.move_all(
+            dict.fromkeys(order, why), lambda: self._target(self.view()), ""
+        ):
+            outcomes += found
+        return outcomes
 
     def stop(self, machine: str) -> MachineRecord:
         """End a machine; where its host does not answer, as soon as it does."""

@@ -23,7 +23,7 @@ class HostForecasts(Protocol):
         ...
 
 
-class JoinedForecasts:
+class JoinedHostForecasts:
     """All that any of several sources foresees; of one host the failure that may come first.
 
     A source that cannot be read is told (`trouble`), and the others count.

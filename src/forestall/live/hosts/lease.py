@@ -3,7 +3,7 @@
 A lease is a file with its holder, until when it counts, and a token that grows with every holder.
 A process that was stopped for longer than its lease finds at its next step that another has taken
 over; what it was about to do then is held up by the records' revisions, by the machines' locks, and
-by the hosts themselves (`HostPool.bar`). Source: Gray and Cheriton, SOSP 1989.
+by the hosts themselves (`MachineHosts.bar`). Source: Gray and Cheriton, SOSP 1989.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from forestall.model.errors import ForestallError, TraceError, of_system
+from forestall.model.errors import InputError, TraceError, of_system
 from forestall.traces.files.atomic import atomic_path
 
 SYSTEM: Final = "system"
 
 
-class LeaseTakenError(ForestallError):
+class LeaseTakenError(InputError):
     """Another process holds a position, or took it over."""
 
 

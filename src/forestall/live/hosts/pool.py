@@ -94,7 +94,7 @@ class SeenHost:
         return next((one for one in self.machines if one.machine == name and not one.barred), None)
 
 
-class HostError(ForestallError):
+class HostCallError(ForestallError):
     """A host did not do what it was asked.
 
     Parameters
@@ -108,7 +108,7 @@ class HostError(ForestallError):
         super().__init__(f"{node}: {message}")
 
 
-class HostPool(Backend, Protocol):
+class MachineHosts(Backend, Protocol):
     """Runs machines on hosts of their own, which may not answer."""
 
     def look(self, nodes: Collection[str]) -> dict[str, SeenHost]:
@@ -118,7 +118,7 @@ class HostPool(Backend, Protocol):
     def begin(self, definition: Definition, node: str, image: str = "") -> None:
         """Start a machine on a host, from an image of its memory where one is given.
 
-        One that runs there already is no error. Raises HostError.
+        One that runs there already is no error. Raises HostCallError.
         """
         ...
 
@@ -128,7 +128,7 @@ class HostPool(Backend, Protocol):
 
     def bar(self, definition: Definition, node: str) -> None:
         """See to it that a machine cannot be started on a host, or come there, by anyone who does
-        not lift that first; raises HostError where it runs there."""
+        not lift that first; raises HostCallError where it runs there."""
         ...
 
     def resume(self, machine: str, node: str) -> None:
@@ -138,6 +138,6 @@ class HostPool(Backend, Protocol):
     def checkpoint(self, machine: str, node: str, image: str) -> None:
         """Write the memory of a running machine to a file, while it runs on.
 
-        Raises HostError, also for a machine whose state is not in its memory alone.
+        Raises HostCallError, also for a machine whose state is not in its memory alone.
         """
         ...

@@ -101,7 +101,7 @@ class HostRecord:
     by: str = ""
 
 
-class BusyError(ForestallError):
+class MachineBusyError(ForestallError):
     """Another coordinator is at work on a machine."""
 
 
@@ -152,6 +152,14 @@ class RecordStore:
         except (FileNotFoundError, TraceError):
             return None
 
+    def readable(self, name: str) -> MachineRecord | None:
+        """Return a machine as it is written down now, None where it is not. Raises TraceError where
+        what is written cannot be read."""
+        try:
+            return _read(self._place(name) / RECORD, MachineRecord)
+        except FileNotFoundError:
+            return None
+
     def write(self, record: MachineRecord) -> MachineRecord:
         """Write a record to the disk, and return it as it is then. Its machine must be locked.
 
@@ -167,7 +175,7 @@ class RecordStore:
 
     @contextmanager
     def locked(self, name: str, *, wait: bool = False) -> Iterator[None]:
-        """Hold a machine against other coordinators. Raises BusyError where one holds it."""
+        """Hold a machine against other coordinators. Raises MachineBusyError where one holds it."""
         place = self._place(name)
         with of_system(place, "cannot be written"):
             place.mkdir(parents=True, exist_ok=True)
@@ -176,7 +184,7 @@ class RecordStore:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:
-                raise BusyError(f"{name}: another coordinator is at work on it") from None
+                raise MachineBusyError(f"{name}: another coordinator is at work on it") from None
             yield
 
     @contextmanager

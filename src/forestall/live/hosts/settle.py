@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
-from forestall.live.hosts.pool import HostedMachine, HostError, HostPool
+from forestall.live.hosts.pool import HostCallError, HostedMachine, MachineHosts
 from forestall.live.hosts.records import MachineRecord, Phase, RecordStore
 from forestall.live.hosts.views import View, runs
-from forestall.live.hosts.work import Work
+from forestall.live.hosts.work import MachineWork
 from forestall.live.machines.backend import MachineState
 from forestall.live.machines.coordinator import MachineOutcome
 
@@ -29,7 +29,7 @@ class Settler:
     """Brings a machine's record and its hosts together; its lock is held meanwhile."""
 
     def __init__(
-        self, position: str, pool: HostPool, store: RecordStore, work: Work, note: Note
+        self, position: str, pool: MachineHosts, store: RecordStore, work: MachineWork, note: Note
     ) -> None:
         self._position, self._pool, self._store = position, pool, store
         self._work, self._note = work, note
@@ -128,7 +128,7 @@ class Settler:
             return []
         self._store.write(replace(record, phase=phase, target="", asked="", by=self._position))
         self._note(phase.value, machine=record.machine, node=record.node)
-        with suppress(HostError):  # its definition stays there, and does no harm
+        with suppress(HostCallError):  # its definition stays there, and does no harm
             self._pool.remove(record.machine, record.node)
         why = "its guest switched off" if phase is Phase.ENDED else "by someone else"
         return [MachineOutcome(phase.value, record.machine, record.node, why=why)]

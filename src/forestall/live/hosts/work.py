@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol
 from forestall.live.hosts.choosing import Chooser, Target
 from forestall.live.hosts.images import Images
 from forestall.live.hosts.levels import HostsPlan
-from forestall.live.hosts.pool import Definition, HostError, HostPool
+from forestall.live.hosts.pool import Definition, HostCallError, MachineHosts
 from forestall.live.hosts.records import (
-    BusyError,
+    MachineBusyError,
     MachineRecord,
     Phase,
     RecordStore,
@@ -33,7 +33,7 @@ class _Note(Protocol):
     def __call__(self, what: str, **facts: Any) -> None: ...
 
 
-class Work:
+class MachineWork:
     """Carries out what a coordinator decides.
 
     Parameters
@@ -48,7 +48,7 @@ class Work:
         self,
         plan: HostsPlan,
         position: str,
-        pool: HostPool,
+        pool: MachineHosts,
         store: RecordStore,
         chooser: Chooser,
         images: Images,
@@ -86,7 +86,7 @@ class Work:
         try:
             with self._store.locked(machine):
                 return self._tried(machine, why, among, relief=relief, to=to)
-        except (BusyError, StaleError) as error:
+        except (MachineBusyError, StaleError) as error:
             return [MachineOutcome("busy", machine, "", why=str(error))]
 
     def _tried(
@@ -135,7 +135,7 @@ class Work:
             moved = self._pool.migrate(machine, target, expected=source)
         except MoveError as error:
             return self._failed(record, error)
-        except HostError as error:
+        except HostCallError as error:
             wrong = MoveError(machine, _why(error), str(error), alive=True,
                               blames_target=error.node == target)  # fmt: skip
             return self._failed(record, wrong)
@@ -172,10 +172,12 @@ class Work:
         """
         machine = definition.machine
         with self._store.locked(machine):
-            before = self._store.machine(machine)
+            before = self._store.readable(machine)
+            there = list(among.view.alive(machine))
             if before is not None and not before.phase.over:
-                where = before.node or before.target
-                raise ForestallError(f"{machine}: runs already, on {where}")
+                there = there or list(before.places)
+            if there:
+                raise ForestallError(f"{machine}: runs already, on {there[0]}")
             with self._store.choosing():
                 target, why = (to, "asked for") if to else self._chooser.choose(definition, among)
                 if target is None:
@@ -199,7 +201,7 @@ class Work:
             if record.image and again and record.definition.after_loss == "checkpoint":
                 image = str(self._images.bring(machine, record.image))
             self._pool.begin(record.definition, target, image)
-        except HostError as error:
+        except HostCallError as error:
             return [self._not_begun(record, error)]
         except ForestallError as error:  # its image cannot be had
             self._note("failed", machine=machine, node="", target=target, why=str(error))
@@ -215,14 +217,14 @@ class Work:
         how = f"from its checkpoint {record.image}" if image else "booted"
         return [MachineOutcome(what, machine, record.node, target, f"{how}; {record.why}")]
 
-    def _not_begun(self, record: MachineRecord, error: HostError) -> MachineOutcome:
+    def _not_begun(self, record: MachineRecord, error: HostCallError) -> MachineOutcome:
         machine, target = record.machine, record.target
         self._note("failed", machine=machine, node=record.node, target=target, why=str(error))
         outcome = MachineOutcome("failed", machine, record.node, target, str(error))
         if error.silent:
             return outcome
         self._refused[machine, target] = self._clock() + self._plan.retry
-        with suppress(HostError):  # it may run there after all: the next look tells
+        with suppress(HostCallError):  # it may run there after all: the next look tells
             self._pool.bar(record.definition, target)
             back = replace(record, phase=Phase.RUNNING, node=record.node or target, target="")
             self._store.write(back)
@@ -270,7 +272,7 @@ class Work:
     def _saved_quietly(self, machine: str) -> None:
         try:
             self.checkpoint(machine)
-        except (BusyError, StaleError):
+        except (MachineBusyError, StaleError):
             self._saved.pop(machine, None)
         except ForestallError as error:
             self._note("failed", machine=machine, node="", why=str(error), kind="checkpoint")
@@ -281,7 +283,7 @@ class Work:
         with self._store.locked(machine):
             record = self._store.machine(machine)
             if record is None or record.phase is not Phase.RUNNING:
-                raise BusyError(f"{machine}: does not run")
+                raise MachineBusyError(f"{machine}: does not run")
             begun = self._clock()
             image = self._images.room(machine, int(begun))
             self._pool.checkpoint(machine, record.node, str(image))
@@ -309,5 +311,5 @@ def _figures(record: MachineRecord, moved: Moved) -> dict[str, Any]:
     }
 
 
-def _why(error: HostError) -> Why:
+def _why(error: HostCallError) -> Why:
     return Why.TIMEOUT if error.silent else Why.REFUSED
