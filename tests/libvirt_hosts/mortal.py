@@ -1,44 +1,90 @@
-"""A coordinator in a process of its own that is killed with SIGKILL at its n-th lasting write."""
+"""Coordinators in processes of their own, killed with SIGKILL at their n-th lasting write.
+
+One process loads all that is needed, and forks for each: `python -m libvirt_hosts.mortal`.
+"""
 
 from __future__ import annotations
 
-import multiprocessing
+import json
 import os
 import signal
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from forestall.app.hosts.machines.hosts_fleet import HostsFleet
+from forestall.decide.virtual.sizes import Candidate, NodeChoice, Size, choose_sized
+from forestall.live.hosts import records
+from forestall.live.machines import ledger
 
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["forestall.app.hosts.machines.hosts_fleet", __name__])
+
+class Mortals:
+    """Starts coordinators that may be killed."""
+
+    def __init__(self) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "libvirt_hosts.mortal"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+
+    def looks(self, folder: Path, level: str, *, writes: int = -1, steps: int = 1) -> bool:
+        """Coordinate a level for so many looks; return whether the coordinator was killed, at the
+        write after so many."""
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps([str(folder), level, writes, steps]) + "\n")
+        self._server.stdin.flush()
+        code = int(self._server.stdout.readline())
+        assert code in {0, -signal.SIGKILL}, code
+        return code != 0
+
+    def close(self) -> None:
+        assert self._server.stdin is not None
+        self._server.stdin.close()
+        self._server.wait(30)
+        assert self._server.stdout is not None
+        self._server.stdout.close()
 
 
-def coordinate(folder: str, level: str, writes: int, steps: int = 1) -> None:
-    """Look so many times; each flush to the disk is a write, and the one after `writes` kills."""
-    left, plain = [writes], os.fsync
+def coordinate(folder: str, level: str, writes: int, steps: int) -> None:
+    """Look so many times; the write after `writes` kills, before it is made."""
+    left = [writes]
 
-    def mortal(handle: int) -> None:
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        left[0] -= 1
-        plain(handle)
+    def before(write: Callable[..., Any]) -> Callable[..., Any]:
+        def mortal(*words: Any, **more: Any) -> Any:
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            left[0] -= 1
+            return write(*words, **more)
 
-    os.fsync = mortal  # type: ignore[assignment]
+        return mortal
+
+    records._write = before(records._write)
+    ledger.append_line = before(ledger.append_line)
     fleet = HostsFleet.open(Path(folder))
     assert fleet is not None
     coordinator = fleet.coordinator(level)
     for _ in range(steps):
         coordinator.step()
-    os._exit(0)
 
 
-def looks(folder: Path, level: str, *, writes: int = -1, steps: int = 1) -> bool:
-    """Coordinate a level in a new process; return whether it was killed."""
-    process = _CONTEXT.Process(target=coordinate, args=(str(folder), level, writes, steps))
-    process.start()
-    process.join(120)
-    if process.exitcode is None:
-        process.kill()
-        raise TimeoutError("the coordinator hangs")
-    assert process.exitcode in {0, -signal.SIGKILL}, process.exitcode
-    return process.exitcode != 0
+def serve() -> None:
+    one = Candidate("a", Size(1, 1))
+    choose_sized([one], Size(1, 1), seconds=1, deadline=2, now=0, choice=NodeChoice())
+    for line in sys.stdin:
+        process = os.fork()
+        if process == 0:
+            code = 1
+            try:
+                coordinate(*json.loads(line))
+                code = 0
+            finally:
+                os._exit(code)
+        print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    serve()

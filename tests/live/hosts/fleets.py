@@ -41,12 +41,16 @@ def machine(name: str, processors: float = 1, gib: float = 1, **facts: object) -
     return Definition(name, f"<{name}/>", Size(processors, gib * GIB), **facts)  # type: ignore[arg-type]
 
 
+ALL: list[Fleet] = []
+
+
 class Fleet:
     """Hosts, a folder, and coordinators that can be killed."""
 
     def __init__(
         self, folder: Path, plan: HostsPlan | None = None, sizes: dict[str, Size] | None = None
     ) -> None:
+        ALL.append(self)
         self.folder = folder
         self.plan = plan or HostsPlan(FOUR, at_once=1, silence=5, life=10)
         self.pool = FakePool(sizes or {node: Size(2, 4 * GIB) for node in self.plan.clusters})

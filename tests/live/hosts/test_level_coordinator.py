@@ -14,13 +14,19 @@ from forestall.live.hosts.levels import HostsPlan
 from forestall.live.hosts.records import HostState, Phase
 from forestall.model.errors import ForestallError, ParameterError
 from live.hosts.fake_pool import Domain
-from live.hosts.fleets import FOUR, GIB, Fleet, machine
+from live.hosts.fleets import ALL, FOUR, GIB, Fleet, machine
 
 
 @pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Fleet]:
-    with Fleet(tmp_path) as made:
-        yield made
+def fleet(tmp_path: Path) -> Fleet:
+    return Fleet(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    while ALL:
+        ALL.pop().__exit__()
 
 
 def what(outcomes: list[object]) -> list[tuple[str, str, str]]:
@@ -108,7 +114,7 @@ class TestLevels:
         assert fleet.store.machines()["m1"].node == "h2"
 
     def test_two_of_one_position(self, fleet: Fleet) -> None:
-        first = fleet.coordinator("system")
+        first, position = fleet.coordinator("system"), fleet.coordinators["system"][1]
         del fleet.coordinators["system"]  # it lives, and holds its lock
         with pytest.raises(ForestallError, match="another coordinator is at work"):
             fleet.coordinator("system")
@@ -116,6 +122,7 @@ class TestLevels:
         fleet.coordinator("system").step()
         with pytest.raises(ForestallError, match="has taken over"):
             first.step()
+        position.give_up()
 
 
 class TestRecords:

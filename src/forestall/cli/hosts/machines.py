@@ -445,7 +445,7 @@ def _tell(outcomes: list[MachineOutcome], *, as_json: bool) -> int:
         for one in outcomes:
             say(machines.sentence(one), error=one.what == "failed")
     kept = {one.machine: one.what for one in outcomes}  # the last word about each
-    return int(any(what in {"failed", "stays", "lost"} for what in kept.values()))
+    return int(any(what in {"failed", "stays", "lost", "busy"} for what in kept.values()))
 
 
 def _tell_troubles(fleet: FleetFolder | HostsFleet) -> None:

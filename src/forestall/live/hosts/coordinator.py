@@ -85,6 +85,8 @@ class LevelCoordinator:
         self._drained: Collection[str] = ()
         self._fence_tried: dict[str, float] = {}
         self._resting: dict[str, float] = {}
+        self._waiting: dict[str, float] = {}
+        self._turn: Mapping[str, str] = {}
         self._told: dict[str, str] = {}
         self._troubles: list[str] = []
         self._decisions = 0
@@ -260,10 +262,11 @@ class LevelCoordinator:
 
     def _restart(self, machine: str, view: View) -> list[MachineOutcome]:
         record = self._store.machine(machine)
-        if record is None or self._resting.get(machine, 0.0) > view.now:
+        if record is None or self._waiting.get(machine, 0.0) > view.now:
             return []
         found = self._work.restart(record, self._target(view))
         if found.what == "stays":
+            self._waiting[machine] = view.now + min(self._plan.retry, 5)
             return self._ask_above(record, found.why, view)
         return [found]
 
@@ -314,6 +317,7 @@ class LevelCoordinator:
                 turn[name] = record.why
         turn |= {name: OVERLOAD for name in self._overloaded(view, duty) if name not in turn}
         self._no_longer(view, duty, turn)
+        self._turn = turn
         turn = {name: why for name, why in turn.items() if self._resting.get(name, 0.0) <= view.now}
         if self._position.name.startswith("node:"):
             return [
@@ -322,7 +326,7 @@ class LevelCoordinator:
             ]  # fmt: skip
         outcomes = []
         for name, found in self._work.move_all(turn, lambda: self._target(view), OVERLOAD):
-            outcomes += found
+            outcomes += [one for one in found if one.what != "busy"]
             outcomes += self._after_move(name, turn[name], found, view)
         return outcomes
 
@@ -396,6 +400,8 @@ class LevelCoordinator:
             if self._overload is not None:
                 self._overload.forget(last.node)
             return []
+        if last.what == "busy":
+            return []  # the next look tries again
         self._resting[machine] = view.now + self._pause(last.node, view.now)
         if last.what != "stays":
             return []
@@ -425,7 +431,8 @@ class LevelCoordinator:
 
     def _checkpoints(self, view: View, duty: Collection[str]) -> None:
         for record in view.records.values():
-            if record.phase is Phase.RUNNING and record.node in duty and view.up(record.node):
+            here = record.phase is Phase.RUNNING and record.node in duty and view.up(record.node)
+            if here and record.machine not in self._turn:
                 self._work.checkpoint_if_due(record, view.now)
 
     def _note(self, what: str, **facts: Any) -> None:

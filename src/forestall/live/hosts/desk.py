@@ -28,6 +28,8 @@ from forestall.live.machines.ledger import MachineLedger
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 
 PERSON: Final = "command"
+_PATIENCE: Final = 60.0
+"""s that a command waits for a machine that a coordinator is at work on."""
 
 
 class HostsDesk:
@@ -48,7 +50,8 @@ class HostsDesk:
         self._ledger, self._forecasts, self._clock = ledger, forecasts, clock
         self._costs, self._loads = MoveCosts(), LoadBook()
         chooser = Chooser(plan, store, self._costs)
-        self._work = MachineWork(plan, PERSON, pool, store, chooser, images, self._note, clock)
+        self._work = MachineWork(plan, PERSON, pool, store, chooser, images, self._note, clock,
+                                 _PATIENCE)  # fmt: skip
         self._settler = Settler(PERSON, pool, store, self._work, self._note)
         for entry in ledger.news():
             learn(self._costs, entry)
@@ -102,7 +105,7 @@ class HostsDesk:
     def stop(self, machine: str) -> MachineRecord:
         """End a machine; where its host does not answer, as soon as it does."""
         self.record(machine)
-        with self._store.locked(machine, wait=True):
+        with self._store.locked(machine, patience=_PATIENCE):
             record = self.record(machine)
             if record.phase.over:
                 return record

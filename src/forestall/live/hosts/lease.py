@@ -12,6 +12,8 @@ import fcntl
 import json
 import os
 import socket
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -55,6 +57,7 @@ class Position:
         self._file: IO[str] | None = None
         self._me = f"{socket.gethostname()} {os.getpid()} {id(self):x}"
         self.token = 0
+        self._over = threading.Event()
 
     def held(self) -> Lease | None:
         """Return the lease as it is written down; None where there is none."""
@@ -89,7 +92,7 @@ class Position:
             here = False
         if found is not None and found.counts(now) and not here:
             file.close()
-            raise LeaseTakenError(f"{self.name}: another coordinator is at work ({found.holder})")
+            raise LeaseTakenError(f"{self.name}: another coordinator is at work ({_told(found)})")
         self._file = file
         self.token = 1 + (0 if found is None else found.token)
         self._write(now)
@@ -99,11 +102,27 @@ class Position:
         """Hold the position for longer. Raises LeaseTakenError where another took it over."""
         found = self.held()
         if found is not None and found.holder not in {self._me, ""}:
-            raise LeaseTakenError(f"{self.name}: {found.holder} has taken over")
+            raise LeaseTakenError(f"{self.name}: {_told(found)} has taken over")
         self._write(now)
+
+    def beat(self, clock: Callable[[], float]) -> None:
+        """Renew the lease from beside until it is given up: a look may take longer than it counts.
+
+        That another took over is told by `renew`.
+        """
+
+        def beat() -> None:
+            while not self._over.wait(self._life / 3):
+                try:
+                    self.renew(clock())
+                except InputError:
+                    continue
+
+        threading.Thread(target=beat, name=f"lease of {self.name}", daemon=True).start()
 
     def give_up(self) -> None:
         """Let go of the position."""
+        self._over.set()
         found = self.held()
         if found is not None and found.holder == self._me:
             self._write(0.0 - self._life)
@@ -118,3 +137,9 @@ class Position:
                 beside.write_text(json.dumps(value) + "\n", encoding="utf-8")
         except OSError as error:
             raise TraceError(self._path, f"cannot be written: {error.strerror}") from None
+
+
+def _told(lease: Lease) -> str:
+    """Return who holds a lease, in words."""
+    host, process, *_ = [*lease.holder.split(), "", ""]
+    return f"process {process} on {host}" if process else "nobody knows which"

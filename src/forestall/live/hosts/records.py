@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -174,17 +175,24 @@ class RecordStore:
         return written
 
     @contextmanager
-    def locked(self, name: str, *, wait: bool = False) -> Iterator[None]:
-        """Hold a machine against other coordinators. Raises MachineBusyError where one holds it."""
+    def locked(self, name: str, *, patience: float = 0.0) -> Iterator[None]:
+        """Hold a machine against other coordinators. Raises MachineBusyError where one holds it for
+        longer than `patience` s."""
         place = self._place(name)
         with of_system(place, "cannot be written"):
             place.mkdir(parents=True, exist_ok=True)
             file = (place / "lock").open("a")
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                raise MachineBusyError(f"{name}: another coordinator is at work on it") from None
+            late = time.monotonic() + patience
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() >= late:
+                        message = f"{name}: another command or coordinator is at work on it"
+                        raise MachineBusyError(message) from None
+                time.sleep(0.05)
             yield
 
     @contextmanager

@@ -27,6 +27,8 @@ from forestall.model.errors import ForestallError
 
 TRIES: Final = 3
 """Targets that are tried for a machine before it is left alone for a while."""
+_LONG: Final = 600.0
+"""s to wait for a machine that is being moved, with a checkpoint of it."""
 
 
 class _Note(Protocol):
@@ -41,6 +43,7 @@ class MachineWork:
     plan, position : of the coordinator
     pool, store, chooser, images : what it acts on
     note : writes into the ledger
+    patience : s to wait for a machine that another is at work on
     clock : gives seconds since 1970
     """
 
@@ -54,7 +57,9 @@ class MachineWork:
         images: Images,
         note: _Note,
         clock: Callable[[], float] = time.time,
+        patience: float = 0.0,
     ) -> None:
+        self._patience = patience
         self._plan, self._position, self._pool = plan, position, pool
         self._store, self._chooser, self._images = store, chooser, images
         self._note, self._clock = note, clock
@@ -84,7 +89,7 @@ class MachineWork:
     ) -> list[MachineOutcome]:
         """Move a machine to a node that is chosen (or `to`), and to another where that fails."""
         try:
-            with self._store.locked(machine):
+            with self._store.locked(machine, patience=self._patience):
                 return self._tried(machine, why, among, relief=relief, to=to)
         except (MachineBusyError, StaleError) as error:
             return [MachineOutcome("busy", machine, "", why=str(error))]
@@ -181,7 +186,9 @@ class MachineWork:
             with self._store.choosing():
                 target, why = (to, "asked for") if to else self._chooser.choose(definition, among)
                 if target is None:
-                    raise ForestallError(f"{machine}: no node has room: {why}")
+                    size = definition.size
+                    wanted = f"{size.processors:g} processors and {size.memory / 2**20:.0f} MiB"
+                    raise ForestallError(f"{machine}: no node has room for {wanted}")
                 revision = 0 if before is None else before.revision
                 record = self._store.write(
                     MachineRecord(definition, Phase.STARTING, "", target, revision,
@@ -210,6 +217,8 @@ class MachineWork:
             replace(record, phase=Phase.RUNNING, node=target, target="", asked="", why="")
         )
         self._saved[machine] = self._clock()
+        if image:
+            self._images.forget(machine, record.image)
         what = "restarted" if again else "started"
         facts = {"runtime": record.definition.runtime, "deadline": record.definition.deadline}
         self._note(what, machine=machine, node=target, **facts, image=record.image if image else "",
@@ -280,19 +289,23 @@ class MachineWork:
     def checkpoint(self, machine: str) -> str:
         """Save a machine's memory while it runs on; returns the image's name. Raises
         ForestallError."""
-        with self._store.locked(machine):
+        begun = self._clock()
+        with self._store.locked(machine, patience=self._patience):
             record = self._store.machine(machine)
             if record is None or record.phase is not Phase.RUNNING:
                 raise MachineBusyError(f"{machine}: does not run")
-            begun = self._clock()
-            image = self._images.room(machine, int(begun))
+            image = self._images.room(machine, int(1000 * begun))
             self._pool.checkpoint(machine, record.node, str(image))
-            name = self._images.keep(machine, image)
-            self._store.write(replace(record, image=name, by=self._position))
-            seconds = round(self._clock() - begun, 3)
-            self._note("saved", machine=machine, node=record.node, image=name, seconds=seconds)
-            self._images.forget(machine, name)
-            return name
+        name = self._images.keep(machine, image)  # this may take long; it may move meanwhile
+        with self._store.locked(machine, patience=_LONG):
+            now = self._store.machine(machine)
+            if now is None or now.definition.generation != record.definition.generation:
+                raise MachineBusyError(f"{machine}: was started again meanwhile")
+            self._store.write(replace(now, image=name, by=self._position))
+        seconds = round(self._clock() - begun, 3)
+        self._note("saved", machine=machine, node=record.node, image=name, seconds=seconds)
+        self._images.forget(machine, name)
+        return name
 
     def close(self) -> None:
         """Wait for what is under way."""

@@ -139,6 +139,7 @@ class HostsFleet:
             self.folder / "coordinators", checked_position(self.plan, level), self.plan.life
         )
         position.take(self.clock())
+        position.beat(self.clock)
         fence = self._switched_off if self.file.loss.fence else None
         return LevelCoordinator(
             self.plan, position, self.pool, self.store, MachineLedger(self.folder / LEDGER),

@@ -41,15 +41,16 @@ class VaultImages:
 
     def keep(self, machine: str, image: Path) -> str:
         """Save an image in the vault, and return the checkpoint's id; the file goes."""
-        memory = image.with_name("memory.img")
+        place = image.with_suffix(".saving")
+        memory = place / "memory.img"
         with of_system(image, "cannot be kept"):
+            place.mkdir()
             image.rename(memory)
         parity = (self._stores - 1) // 2
         told = self._vault.save(
             memory, label=machine, data=self._stores - parity, parity=parity, chunks=_CHUNKS
         )
-        with contextlib.suppress(OSError):
-            memory.unlink()
+        shutil.rmtree(place, ignore_errors=True)
         return str(told["id"])
 
     def forget(self, machine: str, keep: str) -> None:
@@ -58,6 +59,8 @@ class VaultImages:
         if old := [one for one in told[:-_KEPT] if one != keep]:
             self._vault.collect(*old)
         self._files.forget(machine, "")
+        for place in (self._folder / machine).glob("restored.*"):
+            shutil.rmtree(place, ignore_errors=True)
 
     def bring(self, machine: str, name: str) -> Path:
         """Restore an image to the folder, and return its path. Raises ForestallError."""

@@ -296,6 +296,8 @@ def sentence(outcome: MachineOutcome) -> str:
         return f"{name}: {outcome.what} on {outcome.target} ({outcome.why})"
     if outcome.what == "asked":
         return f"{name}: {outcome.target} is asked for room ({outcome.why})"
+    if outcome.what == "busy":
+        return f"{outcome.why}; try again"
     if outcome.what == "recovered":
         return f"{outcome.node}: is back: {outcome.why}"
     if outcome.what == "elsewhere":
