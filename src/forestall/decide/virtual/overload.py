@@ -44,7 +44,7 @@ class OverloadWatch:
             self._since.pop(node, None)
             return False
         # A clock may be set back.
-        since = min(self._since.setdefault(node, now), now)
+        self._since[node] = since = min(self._since.get(node, now), now)
         return now - since >= self._rule.hold
 
     def since(self, node: str) -> float | None:
