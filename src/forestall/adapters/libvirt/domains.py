@@ -36,7 +36,7 @@ def domain_of(guest: Guest, console: str) -> str:
     """
     if guest.more:
         allowed = "no words of QEMU's own; with libvirt give a domain (its XML) instead"
-        raise ParameterError("--qemu", " ".join(guest.more), allowed)
+        raise ParameterError("qemu", " ".join(guest.more), allowed)
     root = ElementTree.Element("domain", type="qemu" if guest.accel == "tcg" else guest.accel)
     ElementTree.SubElement(root, "name").text = guest.name
     ElementTree.SubElement(root, "memory", unit="b").text = str(guest.memory)

@@ -107,6 +107,22 @@ Deadline: TypeAlias = Annotated[
         group=GUEST,
     ),
 ]
+Domain: TypeAlias = Annotated[
+    Path | None,
+    Setting("With hosts: a file with libvirt's XML in place of a kernel", group=GUEST),
+]
+OfMachine: TypeAlias = Annotated[
+    int | None,
+    Setting("With hosts (default: machine_processors of fleet.toml)", shown="N", group=GUEST),
+]
+AfterLoss: TypeAlias = Annotated[
+    str,
+    Setting(
+        "With hosts, where its host is lost: checkpoint (go on from the last one), boot (anew) or "
+        "nothing",
+        group=GUEST,
+    ),
+]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The machine.")]
 Node: TypeAlias = Annotated[
     str, typer.Argument(metavar="NODE", help="The node, as fleet.toml names it.")
@@ -137,10 +153,7 @@ def _hosts(folder: Path, what: str) -> HostsFleet:
 def start(
     name: Name,
     kernel: Annotated[Path | None, Setting("The kernel to boot", group=GUEST)] = None,
-    domain: Annotated[
-        Path | None,
-        Setting("With hosts: a file with libvirt's XML in place of a kernel", group=GUEST),
-    ] = None,
+    domain: Domain = None,
     fleet: Fleet = HERE,
     node: Annotated[
         str | None,
@@ -148,18 +161,8 @@ def start(
     ] = None,
     initrd: Annotated[Path | None, Setting("Its initial file system", group=GUEST)] = None,
     memory: Annotated[str, Setting("Such as 4G", shown="AMOUNT", group=GUEST)] = "128M",
-    processors: Annotated[
-        int | None,
-        Setting("With hosts (default: machine_processors of fleet.toml)", shown="N", group=GUEST),
-    ] = None,
-    after_loss: Annotated[
-        str,
-        Setting(
-            "With hosts, where its host is lost: checkpoint (go on from the last one), boot (anew) "
-            "or nothing",
-            group=GUEST,
-        ),
-    ] = "checkpoint",
+    processors: OfMachine = None,
+    after_loss: AfterLoss = "checkpoint",
     append: Annotated[
         str, Setting("The kernel's command line", shown="WORDS", group=GUEST)
     ] = "console=ttyS0",
@@ -183,38 +186,39 @@ def start(
     as_json: Json = False,
 ) -> None:
     """Start a virtual machine; it runs on when this command has ended."""
-    opened = _fleet(fleet)
-    try:
-        words = tuple(shlex.split(more))
-    except ValueError as error:
-        raise ParameterError("--qemu", more, f"words as a shell takes them ({error})") from None
-    if (kernel is None) == (domain is None):
-        raise InputError(f"start {name}: give --kernel FILE, or with hosts --domain FILE")
-    need = machines.need_of(runtime, deadline, time.time())
-    if kernel is None:
-        assert domain is not None
-        made = _hosts(fleet, "--domain").define_domain(domain, name, need, _way(after_loss))
+    opened, need = _fleet(fleet), machines.need_of(runtime, deadline, time.time())
+    if kernel is None or domain is not None:
+        made = _of_domain(fleet, name, kernel, domain, need, after_loss)
         _started_on_hosts(opened, made, node, as_json=as_json)
         return
     guest = qemu_guest.Guest(
-        name,
-        str(kernel.resolve()),
-        "" if initrd is None else str(initrd.resolve()),
-        qemu_guest.parse_memory(memory, "--memory"),
-        processors or opened.file.machine_processors,
-        append,
-        machine,
-        cpu,
-        accel,
-        words,
-    )
+        name, str(kernel.resolve()), "" if initrd is None else str(initrd.resolve()),
+        qemu_guest.parse_memory(memory, "--memory"), processors or opened.file.machine_processors,
+        append, machine, cpu, accel, _words(more),
+    )  # fmt: skip
     if not isinstance(opened, machines.FleetFolder):
         made = opened.define(guest, need, _way(after_loss))
         _started_on_hosts(opened, made, node, as_json=as_json)
-        return
-    if processors is not None:
+    elif processors is not None:
         raise ParameterError("--processors", processors, "none: fleet.toml says what each has")
-    _started_here(opened, guest, node, need, as_json=as_json)
+    else:
+        _started_here(opened, guest, node, need, as_json=as_json)
+
+
+def _words(more: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(more))
+    except ValueError as error:
+        raise ParameterError("--qemu", more, f"words as a shell takes them ({error})") from None
+
+
+def _of_domain(
+    fleet: Path, name: str, kernel: Path | None, domain: Path | None, need: Need, after_loss: str
+) -> Any:
+    """Return the machine of a file with a domain, which stands in the place of a kernel."""
+    if kernel is not None or domain is None:
+        raise InputError(f"start {name}: give --kernel FILE, or with hosts --domain FILE")
+    return _hosts(fleet, "--domain").define_domain(domain, name, need, _way(after_loss))
 
 
 def _way(after_loss: str) -> str:
