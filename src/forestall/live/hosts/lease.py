@@ -13,6 +13,7 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,8 @@ from typing import IO, Any, Final
 from forestall.model.errors import InputError, TraceError, of_system
 from forestall.traces.files.atomic import atomic_path
 
-SYSTEM: Final = "system"
+_SOON: Final = 0.2
+"""s that a process needs to write its lease when it has the lock."""
 
 
 class LeaseTakenError(InputError):
@@ -55,7 +57,7 @@ class Position:
         self.name, self._life = name, life
         self._path = folder / f"{name.replace(':', '.')}.json"
         self._file: IO[str] | None = None
-        self._me = f"{socket.gethostname()} {os.getpid()} {id(self):x}"
+        self._me = f"{socket.gethostname()} {os.getpid()} {id(self):x} {_boot()}"
         self.token = 0
         self._over = threading.Event()
 
@@ -87,9 +89,10 @@ class Position:
         found = self.held()
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            here = found is None or found.holder.split(" ")[0] == socket.gethostname()
+            here = found is None or found.holder.endswith(_boot())
         except BlockingIOError:
-            here = False
+            time.sleep(_SOON)  # its holder may be about to write its lease
+            found, here = self.held(), False
         if found is not None and found.counts(now) and not here:
             file.close()
             raise LeaseTakenError(f"{self.name}: another coordinator is at work ({_told(found)})")
@@ -137,6 +140,14 @@ class Position:
                 beside.write_text(json.dumps(value) + "\n", encoding="utf-8")
         except OSError as error:
             raise TraceError(self._path, f"cannot be written: {error.strerror}") from None
+
+
+def _boot() -> str:
+    """Return in which boot of which machine this process runs."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return socket.gethostname()
 
 
 def _told(lease: Lease) -> str:

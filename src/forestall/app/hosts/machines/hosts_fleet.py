@@ -28,7 +28,7 @@ from forestall.live.hosts.coordinator import LevelCoordinator
 from forestall.live.hosts.desk import HostsDesk
 from forestall.live.hosts.forecasts import HostForecasts, JoinedHostForecasts
 from forestall.live.hosts.images import FolderImages, Images
-from forestall.live.hosts.lease import Position
+from forestall.live.hosts.lease import LeaseTakenError, Position
 from forestall.live.hosts.levels import HostsPlan, checked_position, nodes_of, positions
 from forestall.live.hosts.pool import Definition
 from forestall.live.hosts.records import HostState, MachineRecord, Phase, RecordStore
@@ -38,7 +38,7 @@ from forestall.live.machines.ledger import MachineLedger
 from forestall.live.machines.picture import Need
 from forestall.live.watch.events import EventTail
 from forestall.live.watch.metrics import MetricFiles
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import ForestallError, ParameterError, TraceError
 
 with lazily():
     from forestall.app.kit import predictor_files
@@ -249,7 +249,9 @@ class HostsFleet:
                 begun = time.monotonic()
                 try:
                     outcomes = coordinator.step()
-                except TraceError as error:
+                except LeaseTakenError:
+                    raise
+                except ForestallError as error:
                     broken.append(str(error))
                 yield outcomes, [*broken, *coordinator.troubles(), *self.troubles()]
                 left = until - self.clock()
