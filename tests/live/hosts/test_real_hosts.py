@@ -197,10 +197,11 @@ def kill_at_every_write(site: Site, mortals: Mortals) -> None:
     writes, killed = 0, True
     while killed:
         source = site.node("vm1")
+        level = "cluster:a" if source in {"h1", "h2"} else "cluster:b"
         add_foreseen(site.folder / "predictions.csv", source, DRAIN)
-        killed = mortals.looks(site.folder, "cluster:b", writes=writes)
+        killed = mortals.looks(site.folder, level, writes=writes)
         site.goes_on("vm1")
-        assert not mortals.looks(site.folder, "cluster:b")
+        assert not mortals.looks(site.folder, level)
         assert site.node("vm1") != source
         add_foreseen(site.folder / "predictions.csv", source, UNDRAIN)
         record = site.fleet.store.machines()["vm1"]
