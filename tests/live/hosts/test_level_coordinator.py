@@ -174,6 +174,16 @@ class TestLoss:
         assert 5 <= fleet.pool.count("m1") < 10
         assert fleet.store.machines()["m1"].definition.generation == 2
 
+    def test_not_on_a_host_that_is_to_be_left(self, fleet: Fleet) -> None:
+        """The coordinator is new, and knows what is foreseen before it starts anything."""
+        fleet.desk().start(machine("m1", after_loss="boot"), "h1")
+        fleet.told.empty |= {"h2", "h4"}
+        fleet.pool.die("h1")
+        fleet.pool.boot("h1")
+        fleet.told.failures["h1"] = Foretold.sharp(int(fleet.now))
+        fleet.step()
+        assert fleet.pool.running("m1") == ["h3"]
+
     def test_without_one_it_is_told_lost(self, fleet: Fleet) -> None:
         fleet.desk().start(machine("m1"), "h1")
         fleet.desk().start(machine("m2", after_loss="boot"), "h1")

@@ -108,6 +108,9 @@ class LevelCoordinator:
         self._catch_up()
         view = self._look()
         outcomes = self._see_hosts(view)
+        down = [node for node in self._nodes if not view.up(node)]
+        self._foretold = self._forecasts.foretold(int(view.now), down)
+        self._drained = self._forecasts.drained()
         duty = self._duty(view)
         for record in self._adopted(view):
             view.records[record.machine] = record
@@ -302,9 +305,6 @@ class LevelCoordinator:
 
     def _leave(self, view: View, duty: Collection[str]) -> list[MachineOutcome]:
         """Move off what has to leave its node, and what others ask room for."""
-        down = [node for node in self._nodes if not view.up(node)]
-        self._foretold = self._forecasts.foretold(int(view.now), down)
-        self._drained = self._forecasts.drained()
         leaving = self._leaving(view)
         turn: dict[str, str] = {}
         for record in sorted(view.records.values(), key=self._urgency):
@@ -357,7 +357,7 @@ class LevelCoordinator:
                 self._overload.forget(node)
                 continue
             share = self._loads.share(node, of_host=of_host)
-            if not self._overload.see(node, share, view.now):
+            if math.isnan(share) or not self._overload.see(node, share, view.now):
                 continue
             ours = {
                 name: used for name, used in self._loads.used(node).items()
