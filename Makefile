@@ -28,18 +28,18 @@ demo: $(DEMO)/.installed
 
 test: debian lint types imports unit
 
-# A real Slurm, QEMU, PostgreSQL, Chromium, and what makes a real HTCondor (Debian has it from its next release on:
+# A real Slurm, QEMU, libvirt, PostgreSQL, Chromium, and what makes a real HTCondor (Debian has it from its next release on:
 # the tests put that into a folder of its own), for the tests that start them. Where they cannot be had the
 # tests are skipped, and say so.
 APT := DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::http::Timeout=30
 PACKAGES := $(shell cat $(addsuffix /debian-packages.txt, tests/slurm_cluster tests/qemu_machines \
-  tests/condor_pool tests/postgresql_server tests/chromium_browser tests/sftp_server))
+  tests/condor_pool tests/postgresql_server tests/chromium_browser tests/sftp_server tests/libvirt_hosts))
 debian:
 	@missing=; for package in $(PACKAGES); do \
 	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q ' ok installed' || \
 	    missing="$$missing $$package"; \
 	done; \
-	if [ -z "$$missing" ]; then echo "Debian packages of a real Slurm, QEMU, HTCondor, PostgreSQL, Chromium and OpenSSH: all there"; \
+	if [ -z "$$missing" ]; then echo "Debian packages of a real Slurm, QEMU, libvirt, HTCondor, PostgreSQL, Chromium and OpenSSH: all there"; \
 	elif [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
 	  echo "tests with real servers or a browser will be skipped: no root or no apt-get to install$$missing"; \
 	elif said=$$({ $(APT) update && \
@@ -82,6 +82,8 @@ $(DEMO)/.installed $(DEV)/.installed: pyproject.toml
 	@$(PYTHON) -m venv $(@D) || \
 	  { echo "$(PYTHON) cannot make environments (on Debian: apt install python3-venv)"; exit 1; }
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@[ $(@D) != $(DEV) ] || $(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[libvirt]' \
+	  >/dev/null 2>&1 || echo "tests with libvirt will be skipped: its Python package cannot be built here"
 	@touch $@
 
 clean:

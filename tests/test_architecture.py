@@ -308,7 +308,8 @@ def test_no_machine_paths_or_registry_hosts() -> None:
 
 MOST_FILES = 25
 EXTRAS = {
-    "drain3", "matplotlib", "pydantic_core", "qemu", "sklearn", "threadpoolctl", "zstandard",
+    "drain3", "libvirt", "matplotlib", "pydantic_core", "qemu", "sklearn", "threadpoolctl",
+    "zstandard",
 }  # fmt: skip
 """What functions import themselves: it need not be there. All else stands at the top of a module,
 in a block `with lazily():` where it is heavy."""

@@ -28,6 +28,7 @@ from cli.calls import call
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.settings import CYCLE
 from forestall.app.hosts.machines.fleet import read_fleet
+from forestall.app.hosts.machines.hosts_file import read_hosts
 from forestall.app.kit.model import Model
 from forestall.app.live.settings import LiveSettings, read_live_settings
 from forestall.app.promise.result import Result
@@ -188,14 +189,19 @@ def test_blocks_are_marked_as_they_should_be(page: Path) -> None:
 def test_toml_examples_are_settings(tmp_path: Path) -> None:
     shown = [block.text for page in PAGES for block in blocks(page) if block.language == "toml"]
     shown = [text for text in shown if "[serve]" not in text]  # tests/docs/test_api_page.py
-    others = ("[[groups]]", "[nodes]", "[warden]", "[messages]")
+    others = ("[[groups]]", "[nodes]", "[warden]", "[messages]", "[hosts.")
     runs = [text for text in shown if not any(name in text for name in others)]
     fleets = [text for text in shown if "[nodes]" in text]
+    many = [text for text in shown if "[hosts." in text]
     guards = [text for text in shown if "[warden]" in text]
     live = [text for text in shown if "[messages]" in text]
     assert runs
     assert fleets
     assert guards
+    assert many
+    for text in many:
+        (tmp_path / "fleet.toml").write_text(text)
+        assert read_hosts(tmp_path / "fleet.toml") is not None
     plain = LiveSettings()
     for text in guards:
         (tmp_path / "guard.toml").write_text(text, encoding="utf-8")

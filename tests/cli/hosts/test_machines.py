@@ -53,7 +53,7 @@ class TestWrongInput:
                 ("start", "vm", "--kernel", "K", "--runtime", "2h", "--deadline", "1h"),
                 "--deadline: '1h' is not allowed; expected a time by which --runtime 2h",
             ),
-            (("start", "vm"), "Missing option '--kernel'"),
+            (("start", "vm"), "give --kernel FILE, or with hosts --domain FILE"),
             (("migrate", "vm", "--to", "b"), "machine: 'vm' is not allowed"),
             (("migrate", "vm", "--to", "z"), "machine: 'vm' is not allowed"),
             (("stop", "vm"), "machine: 'vm' is not allowed; expected one of the fleet: there is"),

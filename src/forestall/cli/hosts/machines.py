@@ -26,16 +26,18 @@ from forestall.model.units import parse_duration
 
 with lazily():
     from forestall.adapters.qemu import guest as qemu_guest
-    from forestall.app.hosts.machines import foreseen, machines
+    from forestall.app.hosts.machines import foreseen, hosts_fleet, hosts_report, machines
 
 if TYPE_CHECKING:
+    from forestall.app.hosts.machines.hosts_fleet import HostsFleet
     from forestall.app.hosts.machines.machines import FleetFolder
     from forestall.live.machines.coordinator import MachineOutcome
+    from forestall.live.machines.picture import Need
 
 
 app = group_of(
-    "Start virtual machines with QEMU on the nodes of a fleet, and move them, running, before "
-    "nodes fail.",
+    "Start virtual machines on the nodes of a fleet, and move them, running, before nodes fail: "
+    "with QEMU on this host, or with libvirt on many.",
     "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
     "forestall machines foresee a --in 10m",
     "forestall machines watch",
@@ -105,10 +107,39 @@ Deadline: TypeAlias = Annotated[
         group=GUEST,
     ),
 ]
+Domain: TypeAlias = Annotated[
+    Path | None,
+    Setting("With hosts: a file with libvirt's XML in place of a kernel", group=GUEST),
+]
+OfMachine: TypeAlias = Annotated[
+    int | None,
+    Setting("With hosts (default: machine_processors of fleet.toml)", shown="N", group=GUEST),
+]
+AfterLoss: TypeAlias = Annotated[
+    str,
+    Setting(
+        "With hosts, where its host is lost: checkpoint (go on from the last one), boot (anew) or "
+        "nothing",
+        group=GUEST,
+    ),
+]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The machine.")]
 Node: TypeAlias = Annotated[
     str, typer.Argument(metavar="NODE", help="The node, as fleet.toml names it.")
 ]
+
+
+def _fleet(folder: Path) -> FleetFolder | HostsFleet:
+    """Return the fleet of a folder: of many hosts, or of names on this one."""
+    return hosts_fleet.HostsFleet.open(folder) or machines.FleetFolder.open(folder)
+
+
+def _hosts(folder: Path, what: str) -> HostsFleet:
+    """Return a fleet of many hosts. Raises InputError for one of this host."""
+    fleet = hosts_fleet.HostsFleet.open(folder)
+    if fleet is None:
+        raise InputError(f"{what}: needs a fleet of hosts; {folder / 'fleet.toml'} has no [hosts]")
+    return fleet
 
 
 @command(
@@ -116,11 +147,13 @@ Node: TypeAlias = Annotated[
     "start",
     "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
     "forestall machines start vm2 --node b --kernel vmlinux --runtime 2h --fleet fleet",
+    "forestall machines start vm3 --domain vm3.xml --after-loss boot",
 )
 @_guarded
 def start(
     name: Name,
-    kernel: Annotated[Path, Setting("The kernel to boot", group=GUEST)],
+    kernel: Annotated[Path | None, Setting("The kernel to boot", group=GUEST)] = None,
+    domain: Domain = None,
     fleet: Fleet = HERE,
     node: Annotated[
         str | None,
@@ -128,6 +161,8 @@ def start(
     ] = None,
     initrd: Annotated[Path | None, Setting("Its initial file system", group=GUEST)] = None,
     memory: Annotated[str, Setting("Such as 4G", shown="AMOUNT", group=GUEST)] = "128M",
+    processors: OfMachine = None,
+    after_loss: AfterLoss = "checkpoint",
     append: Annotated[
         str, Setting("The kernel's command line", shown="WORDS", group=GUEST)
     ] = "console=ttyS0",
@@ -151,29 +186,65 @@ def start(
     as_json: Json = False,
 ) -> None:
     """Start a virtual machine; it runs on when this command has ended."""
-    opened = machines.FleetFolder.open(fleet)
+    opened, need = _fleet(fleet), machines.need_of(runtime, deadline, time.time())
+    if kernel is None or domain is not None:
+        made = _of_domain(fleet, name, kernel, domain, need, after_loss)
+        _started_on_hosts(opened, made, node, as_json=as_json)
+        return
+    guest = qemu_guest.Guest(
+        name, str(kernel.resolve()), "" if initrd is None else str(initrd.resolve()),
+        qemu_guest.parse_memory(memory, "--memory"), processors or opened.file.machine_processors,
+        append, machine, cpu, accel, _words(more),
+    )  # fmt: skip
+    if not isinstance(opened, machines.FleetFolder):
+        made = opened.define(guest, need, _way(after_loss))
+        _started_on_hosts(opened, made, node, as_json=as_json)
+    elif processors is not None:
+        raise ParameterError("--processors", processors, "none: fleet.toml says what each has")
+    else:
+        _started_here(opened, guest, node, need, as_json=as_json)
+
+
+def _words(more: str) -> tuple[str, ...]:
     try:
-        words = tuple(shlex.split(more))
+        return tuple(shlex.split(more))
     except ValueError as error:
         raise ParameterError("--qemu", more, f"words as a shell takes them ({error})") from None
-    guest = qemu_guest.Guest(
-        name,
-        str(kernel.resolve()),
-        "" if initrd is None else str(initrd.resolve()),
-        qemu_guest.parse_memory(memory, "--memory"),
-        opened.file.machine_processors,
-        append,
-        machine,
-        cpu,
-        accel,
-        words,
-    )
-    told = opened.start(guest, node, machines.need_of(runtime, deadline, time.time()))
+
+
+def _of_domain(
+    fleet: Path, name: str, kernel: Path | None, domain: Path | None, need: Need, after_loss: str
+) -> Any:
+    """Return the machine of a file with a domain, which stands in the place of a kernel."""
+    if kernel is not None or domain is None:
+        raise InputError(f"start {name}: give --kernel FILE, or with hosts --domain FILE")
+    return _hosts(fleet, "--domain").define_domain(domain, name, need, _way(after_loss))
+
+
+def _way(after_loss: str) -> str:
+    if after_loss not in hosts_report.WAYS:
+        raise ParameterError("--after-loss", after_loss, f"one of {', '.join(hosts_report.WAYS)}")
+    return after_loss
+
+
+def _started_here(
+    opened: FleetFolder, guest: Any, node: str | None, need: Need, *, as_json: bool
+) -> None:
+    told = opened.start(guest, node, need)
     if as_json:
         say_json(told)
     else:
-        console = machines.beside(told["console"], fleet)
-        say(f"{name}: runs on {told['node']} ({told['why']}); console: {console}")
+        console = machines.beside(told["console"], opened.folder)
+        say(f"{guest.name}: runs on {told['node']} ({told['why']}); console: {console}")
+    _tell_troubles(opened)
+
+
+def _started_on_hosts(opened: Any, made: Any, node: str | None, *, as_json: bool) -> None:
+    outcome = opened.start(made, node)
+    if as_json:
+        say_json(machines.outcome_json(outcome))
+    else:
+        say(f"{made.machine}: runs on {outcome.target} ({outcome.why})")
     _tell_troubles(opened)
 
 
@@ -181,13 +252,15 @@ def start(
 @_guarded
 def listed(fleet: Fleet = HERE, as_json: Json = False) -> None:
     """List the machines of a fleet and its nodes, as they are now."""
-    opened = machines.FleetFolder.open(fleet)
+    opened = _fleet(fleet)
     told = opened.listing()
     _tell_troubles(opened)
     if as_json:
         say_json(told)
-        return
-    say_report(machines.report_of(told, fleet))
+    elif isinstance(opened, machines.FleetFolder):
+        say_report(machines.report_of(told, fleet))
+    else:
+        say_report(hosts_report.report_of(told))
 
 
 @command(app, "migrate", "forestall machines migrate vm1 --to b")
@@ -199,7 +272,7 @@ def migrate(
     as_json: Json = False,
 ) -> int:
     """Move a running machine to another node; exit code 1 where that did not come off."""
-    opened = machines.FleetFolder.open(fleet)
+    opened = _fleet(fleet)
     outcome = opened.migrate(name, to)
     _tell_troubles(opened)
     return _tell([outcome], as_json=as_json)
@@ -217,7 +290,7 @@ def drain(
 
     Until `drain NODE --undo` nothing comes there that was not asked for by name.
     """
-    opened = machines.FleetFolder.open(fleet)
+    opened = _fleet(fleet)
     if undo:
         opened.undrain(node)
         outcomes, told = [], f"{node}: is in use again"
@@ -255,7 +328,7 @@ def foresee(
         moment = foreseen.parse_moment(at, "--at")
     elif within is not None:
         moment = machines.from_now(parse_duration(within, "--in"), time.time(), within, "--in")
-    opened = machines.FleetFolder.open(fleet)
+    opened = _fleet(fleet)
     opened.foresee(node, moment)
     _tell_troubles(opened)
     if as_json:
@@ -276,6 +349,10 @@ def watch(
     span: Annotated[
         str | None, Setting("How long (default: until Ctrl-C)", option="for", shown="DURATION")
     ] = None,
+    level: Annotated[
+        str,
+        Setting("With hosts, what is coordinated: system, cluster:NAME or node:NAME"),
+    ] = "system",
     quiet: Quiet = False,
     as_json: Annotated[
         bool, Setting("Print a line of JSON each", option="json", group=OUTPUT)
@@ -290,12 +367,18 @@ def watch(
     if not seconds:
         raise ParameterError("--every", every, "a duration above 0")
     until = float("inf") if span is None else time.time() + parse_duration(span, "--for")
-    opened = machines.FleetFolder.open(fleet)
+    opened = _fleet(fleet)
+    if isinstance(opened, machines.FleetFolder):
+        if level != "system":
+            raise ParameterError("--level", level, "system: only a fleet of hosts has others")
+        rounds, nodes = opened.watch(seconds, until), len(opened.file.nodes)
+    else:
+        rounds, nodes = opened.watch(seconds, until, level), opened.nodes_of(level)
     if not quiet and not as_json:
-        say(f"watching over {len(opened.file.nodes)} nodes; Ctrl-C ends it")
+        say(f"watching over {nodes} node{'s' if nodes != 1 else ''}; Ctrl-C ends it")
     told: list[str] = []
     try:
-        for outcomes, troubles in opened.watch(seconds, until):
+        for outcomes, troubles in rounds:
             for trouble in troubles:
                 if trouble not in told:
                     say(trouble, error=True)
@@ -313,13 +396,49 @@ def watch(
 @_guarded
 def stop(name: Name, fleet: Fleet = HERE, as_json: Json = False) -> None:
     """End a machine; its guest is not asked."""
-    opened = machines.FleetFolder.open(fleet)
-    seen = opened.stop(name)
+    opened = _fleet(fleet)
+    if isinstance(opened, machines.FleetFolder):
+        state: str = opened.stop(name).state
+    else:
+        state = opened.stop(name).phase
     _tell_troubles(opened)
     if as_json:
-        say_json({"machine": name, "state": seen.state})
+        say_json({"machine": name, "state": state})
     else:
-        say(f"{name}: {seen.state}")
+        say(f"{name}: {state}" + ("; its host does not answer" if state == "stopping" else ""))
+
+
+@command(app, "checkpoint", "forestall machines checkpoint vm1")
+@_guarded
+def checkpoint(name: Name, fleet: Fleet = HERE, as_json: Json = False) -> None:
+    """Save the memory of a machine while it runs; with hosts only.
+
+    It goes on from there where its host is lost. `fleet.toml` may ask for this every so often.
+    """
+    opened = _hosts(fleet, f"checkpoint {name}")
+    image = opened.checkpoint(name)
+    _tell_troubles(opened)
+    if as_json:
+        say_json({"machine": name, "checkpoint": image})
+    else:
+        say(f"{name}: saved as {image}")
+
+
+@command(app, "dead", "forestall machines dead h1")
+@_guarded
+def dead(node: Node, fleet: Fleet = HERE, as_json: Json = False) -> None:
+    """Say that a host which does not answer is off for certain; with hosts only.
+
+    Its machines are started again elsewhere. Say so only of a host that you have seen to: if it
+    runs on behind a broken link, its machines run twice until it is back.
+    """
+    opened = _hosts(fleet, f"dead {node}")
+    opened.declare_dead(node)
+    _tell_troubles(opened)
+    if as_json:
+        say_json({"node": node, "state": "fenced"})
+    else:
+        say(f"{node}: counts as switched off; a watch starts its machines again elsewhere")
 
 
 def _tell(outcomes: list[MachineOutcome], *, as_json: bool) -> int:
@@ -330,9 +449,9 @@ def _tell(outcomes: list[MachineOutcome], *, as_json: bool) -> int:
         for one in outcomes:
             say(machines.sentence(one), error=one.what == "failed")
     kept = {one.machine: one.what for one in outcomes}  # the last word about each
-    return int(any(what in {"failed", "stays", "lost"} for what in kept.values()))
+    return int(any(what in {"failed", "stays", "lost", "busy"} for what in kept.values()))
 
 
-def _tell_troubles(fleet: FleetFolder) -> None:
+def _tell_troubles(fleet: FleetFolder | HostsFleet) -> None:
     for trouble in fleet.troubles():
         say(trouble, error=True)

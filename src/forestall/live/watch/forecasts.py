@@ -124,6 +124,17 @@ class WatchingForecasts:
         told = zip(nodes.tolist(), risks.tolist(), strict=True)
         return {self.names[k]: risk for k, risk in told if self.names[k] in seen.nodes}
 
+    def chances(
+        self, names: Sequence[str], now: int, ends: Sequence[int]
+    ) -> Mapping[str, Sequence[float]]:
+        """Return for each node the probability that it fails within each of windows that begin now
+        and end so many seconds later; `foreseen` was asked before."""
+        numbers = np.array([self._number[name] for name in names], dtype=np.int64)
+        if not self._started or len(numbers) == 0:
+            return {}
+        table = [self._learner.failure_probability(numbers, now, now + end) for end in ends]
+        return {name: [float(row[k]) for row in table] for k, name in enumerate(names)}
+
     # ------------------------------------------------------------------------- what is new
 
     def _listen(self, seen: ClusterView, now: int) -> bool:

@@ -25,9 +25,10 @@ Only ``[nodes]`` must be there. Durations are text as everywhere, or seconds.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BeforeValidator, Field, ValidationError
 
@@ -84,6 +85,7 @@ Seconds = Annotated[int, BeforeValidator(_seconds)]
 Positive = Annotated[Seconds, Field(ge=1)]
 Processors = Annotated[float, BeforeValidator(_processors)]
 NodeName = Annotated[str, BeforeValidator(_name)]
+Alpha = Annotated[float, BeforeValidator(_alpha)]
 
 
 class MigrationTable(FileTable):
@@ -101,7 +103,7 @@ class FleetFile(FileTable):
 
     nodes: Annotated[dict[NodeName, Processors], Field(min_length=1)]
     strategy: Literal["best-fit", "first-fit", "random"] = "best-fit"
-    alpha: Annotated[float, BeforeValidator(_alpha)] = 0.5
+    alpha: Alpha = 0.5
     lead: Seconds = 60
     machine_processors: Annotated[int, Field(ge=1, le=255, strict=True)] = 1
     horizon: Positive = 86_400
@@ -133,8 +135,22 @@ class FleetFile(FileTable):
 def read_fleet(folder: Path) -> FleetFile:
     """Return the fleet of a folder. Raises TraceError that names file and field."""
     path = folder / NAME
+    given = read_table(path)
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        fleet = FleetFile.model_validate(given)
+    except ValidationError as error:
+        raise complaint(path, error, FleetFile) from None
+    small = [name for name, count in fleet.nodes.items() if count < fleet.machine_processors]
+    if small:
+        least = f"at least machine_processors ({fleet.machine_processors})"
+        raise TraceError(path, f"expected {least}", field=f"nodes.{small[0]}")
+    return fleet
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """Return what a TOML file says. Raises TraceError."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         example = "[nodes], and a line such as `a = 4` for each node and its processors"
         raise TraceError(path, f"is not there; it needs {example}") from None
@@ -143,24 +159,13 @@ def read_fleet(folder: Path) -> FleetFile:
         raise TraceError(path, f"cannot be read: {reason}") from None
     except tomllib.TOMLDecodeError as error:
         raise TraceError(path, f"is not TOML: {error}") from None
-    try:
-        fleet = FleetFile.model_validate(given)
-    except ValidationError as error:
-        raise _complaint(path, error) from None
-    small = [name for name, count in fleet.nodes.items() if count < fleet.machine_processors]
-    if small:
-        least = f"at least machine_processors ({fleet.machine_processors})"
-        raise TraceError(path, f"expected {least}", field=f"nodes.{small[0]}")
-    return fleet
 
 
-def _complaint(path: Path, error: ValidationError) -> TraceError:
+def complaint(path: Path, error: ValidationError, model: type[FileTable]) -> TraceError:
     """Return the first thing that is wrong in a file, in one line."""
     first = error.errors()[0]
     places = [str(part) for part in first["loc"] if part != "[key]"]
-    known: dict[str, Any] = dict(FleetFile.model_fields)
-    if places[0] == "migration":
-        known = dict(MigrationTable.model_fields)
+    known = _known(model, places[:-1])
     if first["type"] == "extra_forbidden":
         close = get_close_matches(places[-1], known, 1)
         hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"
@@ -170,6 +175,16 @@ def _complaint(path: Path, error: ValidationError) -> TraceError:
     words = _EXPECTED.get(first["type"], first["msg"].removeprefix("Value error, "))
     told = f"{first['input']!r} is not allowed; {words[:1].lower()}{words[1:]}"
     return TraceError(path, told, field=".".join(places))
+
+
+def _known(model: type[FileTable], places: Sequence[str]) -> Sequence[str]:
+    """Return the keys of the table at these places."""
+    for place in places:
+        told = model.model_fields[place].annotation if place in model.model_fields else None
+        inside = [told, *get_args(told)]
+        tables = [one for one in inside if isinstance(one, type) and issubclass(one, FileTable)]
+        model = tables[0] if tables else model
+    return tuple(model.model_fields)
 
 
 _EXPECTED: Final = {

@@ -1,6 +1,7 @@
 """The predictions file of a fleet: when nodes are expected to fail, written by anyone.
 
-A line each, ``time,node`` under that header, time in seconds since 1970 or as a date. Of several
+A line each, ``time,node`` under that header, time in seconds since 1970 or as a date; two more
+cells, ``early,late``, tell its spread: with 80 % the failure comes between these. Of several
 lines about a node the last one counts; one without a time takes back what was said before. The
 words ``drain`` and ``undrain`` in the place of a time say that a node is to be kept empty, and that
 it is not any more. Whoever predicts only ever adds lines, so that they may be read at any moment.
@@ -30,12 +31,14 @@ class ForeseenFile:
     ----------
     failures : predicted times by node, s since 1970
     drained : nodes that are to be kept empty
+    spreads : early and late, by node, s since 1970, of those that have them
     trouble : what of the file could not be used, in one line; empty where all could
     """
 
     failures: Mapping[str, int] = field(default_factory=dict)
     drained: frozenset[str] = frozenset()
     trouble: str = ""
+    spreads: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def parse_moment(text: str, name: str = "time") -> int:
@@ -67,6 +70,7 @@ def read_foreseen(path: Path, nodes: Collection[str]) -> ForeseenFile:
     except OSError as error:
         return ForeseenFile(trouble=f"{path}: cannot be read: {error.strerror or error}")
     failures: dict[str, int] = {}
+    spreads: dict[str, tuple[int, int]] = {}
     drained: set[str] = set()
     bad: list[int] = []
     first = ""
@@ -74,19 +78,23 @@ def read_foreseen(path: Path, nodes: Collection[str]) -> ForeseenFile:
         row = [cell.strip() for cell in line.strip().split(",")]
         if row == [""] or line.startswith("#") or ",".join(row) == HEADER:
             continue
-        if wrong := _take(row, nodes, failures, drained):
+        if wrong := _take(row, nodes, failures, spreads, drained):
             bad.append(number)
             first = first or wrong
-    return ForeseenFile(failures, frozenset(drained), skipped_text(path, bad, first))
+    return ForeseenFile(failures, frozenset(drained), skipped_text(path, bad, first), spreads)
 
 
 def _take(
-    row: list[str], nodes: Collection[str], failures: dict[str, int], drained: set[str]
+    row: list[str],
+    nodes: Collection[str],
+    failures: dict[str, int],
+    spreads: dict[str, tuple[int, int]],
+    drained: set[str],
 ) -> str:
     """Take in a line; returns what is wrong with it, if anything."""
-    if len(row) != 2:
+    if len(row) not in {2, 4}:
         return f"{','.join(row)!r} is not of the form {HEADER}"
-    when, node = row
+    when, node, *around = row
     if node not in nodes:
         return f"{node!r} is no node of the fleet: {', '.join(nodes)}"
     if when == DRAIN:
@@ -95,11 +103,18 @@ def _take(
         drained.discard(node)
     elif not when:
         failures.pop(node, None)
+        spreads.pop(node, None)
     else:
         try:
-            failures[node] = parse_moment(when)
+            at, *times = (parse_moment(one) for one in (when, *around))
         except ParameterError as error:
-            return f"time: {when!r} is not allowed; expected {error.allowed}"
+            return f"time: {error.value!r} is not allowed; expected {error.allowed}"
+        if times and not times[0] <= at <= times[1]:
+            return f"{','.join(row)!r}: expected early <= time <= late"
+        failures[node] = at
+        spreads.pop(node, None)
+        if times:
+            spreads[node] = times[0], times[1]
     return ""
 
 

@@ -292,6 +292,14 @@ def sentence(outcome: MachineOutcome) -> str:
         )
     if outcome.what == "failed":
         return outcome.why
+    if outcome.what in {"started", "restarted"}:
+        return f"{name}: {outcome.what} on {outcome.target} ({outcome.why})"
+    if outcome.what == "asked":
+        return f"{name}: {outcome.target} is asked for room ({outcome.why})"
+    if outcome.what == "busy":
+        return f"{outcome.why}; try again"
+    if outcome.what == "recovered":
+        return f"{outcome.node}: is back: {outcome.why}"
     if outcome.what == "elsewhere":
         return f"{name}: {outcome.why}, from {outcome.node} to {outcome.target}"
     return f"{name}: {outcome.what} on {outcome.node}: {outcome.why}"

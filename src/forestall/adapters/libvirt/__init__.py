@@ -1,0 +1,1 @@
+"""libvirt: virtual machines on hosts that are reached over the network."""

@@ -1,0 +1,1 @@
+"""Virtual machines on many hosts: coordinators of nodes, clusters and the system."""

@@ -1,0 +1,262 @@
+"""Four libvirt hosts: machines leave before failures, and are found again whatever happens."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from forestall.adapters.qemu.guest import MIB, Guest
+from forestall.app.hosts.machines.foreseen import DRAIN, UNDRAIN, add_foreseen
+from forestall.app.hosts.machines.hosts_fleet import HostsFleet
+from forestall.live.hosts.coordinator import LevelCoordinator
+from forestall.live.hosts.records import Phase
+from forestall.live.machines.picture import Need
+from libvirt_hosts.hosts import Hosts, libvirt_hosts, why_not
+from libvirt_hosts.mortal import Mortals
+from qemu_machines.guest import APPEND, counted, images, wait_for, wait_for_count
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass
+class Site:
+    """Hosts, and the folder of their fleet."""
+
+    hosts: Hosts
+    folder: Path
+    coordinators: list[LevelCoordinator] = field(default_factory=list)
+
+    @property
+    def fleet(self) -> HostsFleet:
+        fleet = HostsFleet.open(self.folder)
+        assert fleet is not None
+        return fleet
+
+    def write(self, more: str = "", fence: str = "true") -> None:
+        lines = ['lead = "5s"', "patience = 2", "lease = 2", "retry = 2"]
+        for number, (name, host) in enumerate(self.hosts.hosts.items()):
+            lines += [
+                f"[hosts.{name}]", f'uri = "{host.uri}"', f'data = "tcp://{host.address}"',
+                f"processors = {2 if number == 0 else 4}", 'memory = "1G"',
+                f'cluster = "{"a" if number < 2 else "b"}"',
+            ]  # fmt: skip
+        lines += ["[loss]", "silence = 1", f'fence = ["{fence}", "{{node}}"]', more]
+        (self.folder / "fleet.toml").write_text("\n".join(lines) + "\n")
+
+    def start(self, name: str, node: str, after_loss: str = "checkpoint") -> None:
+        kernel, initrd = images()
+        guest = Guest(name, str(kernel), str(initrd), memory=96 * MIB, append=APPEND)
+        fleet = self.fleet
+        fleet.start(fleet.define(guest, Need(), after_loss), node)
+
+    def console(self, name: str) -> Path:
+        return self.folder / "machines" / name / "console.log"
+
+    def node(self, name: str) -> str:
+        (node,) = self.hosts.guests(name)
+        return node
+
+    def coordinator(self, level: str = "system", ahead: float = 0.0) -> LevelCoordinator:
+        """A coordinator whose clock is some seconds ahead."""
+        fleet = replace(self.fleet, clock=lambda: time.time() + ahead)
+        made = fleet.coordinator(level)
+        self.coordinators.append(made)
+        return made
+
+    def goes_on(self, name: str) -> None:
+        """The guest counts on, in one place; no number was lost and none came twice."""
+        wait_for_count(self.console(name))
+        assert len(self.hosts.guests(name)) == 1
+        numbers = counted(self.console(name))
+        assert numbers == list(range(len(numbers)))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    if reason := why_not():
+        pytest.skip(reason)
+    place = tmp_path_factory.mktemp("hosts")
+    folder = place / "fleet"
+    folder.mkdir()
+    with libvirt_hosts(place / "h", 4) as hosts:
+        made = Site(hosts, folder)
+        made.write()
+        for name in ("vm1", "vm2"):
+            made.start(name, "h1")
+        for name in ("vm1", "vm2"):
+            wait_for_count(made.console(name), 3)
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def closed(site: Site) -> Iterator[None]:
+    yield
+    while site.coordinators:
+        site.coordinators.pop().close()
+
+
+def told(outcomes: list[object]) -> list[tuple[str, str]]:
+    return [(one.what, one.machine) for one in outcomes]  # type: ignore[attr-defined]
+
+
+def test_overload_spreads(site: Site) -> None:
+    """Two guests on a node with two processors are too much for it, one of them is not."""
+    pool = site.fleet.pool
+    first, began = pool.look(["h1"])["h1"], time.monotonic()
+    time.sleep(1)
+    second, took = pool.look(["h1"])["h1"], time.monotonic() - began
+    used = [(late.cpu - early.cpu) / took
+            for early, late in zip(first.machines, second.machines, strict=True)]  # fmt: skip
+    site.write(f"[overload]\nlimit = {max(sum(used) / 2 * 0.4, 1e-3):.4f}\nhold = 1")
+    coordinator = site.coordinator()
+    deadline, moved = time.monotonic() + 60, []
+    while not moved and time.monotonic() < deadline:
+        moved = [one for one in coordinator.step() if one.what == "moved"]
+        time.sleep(0.4)
+    assert [one.why for one in moved] == ["its node is overloaded"]
+    assert {site.node("vm1"), site.node("vm2")} == {"h1", moved[0].target}
+    for name in ("vm1", "vm2"):
+        site.goes_on(name)
+    site.write()
+
+
+def test_all_leave_before_the_failure_that_is_foreseen(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cluster a is left: its coordinator asks the system for room, and the host dies empty."""
+    at = int(time.time()) + 200
+    for node in ("h1", "h2"):
+        line = f"{at},{node},{at - 100},{at + 50}\n"
+        with (site.folder / "predictions.csv").open("a") as file:
+            file.write(line)
+    cluster, system = site.coordinator("cluster:a"), site.coordinator()
+    assert cluster.step() == []
+    assert [one for one in system.step() if one.what == "moved"] == []
+    for one in site.coordinators:
+        one.close()
+    cluster, system = site.coordinator("cluster:a", 95), site.coordinator("system", 95)
+    here = [name for name in ("vm1", "vm2") if site.node(name) in {"h1", "h2"}]
+    assert sorted(one.machine for one in cluster.step() if one.what == "asked") == here
+    outcomes = system.step()
+    assert sorted(told(outcomes)) == [("moved", name) for name in here]
+    assert all("between" in one.why for one in outcomes)
+    for name in ("vm1", "vm2"):
+        assert site.node(name) in {"h3", "h4"}
+    site.hosts.kill("h1")
+    for name in ("vm1", "vm2"):
+        site.goes_on(name)
+    with capsys.disabled():
+        seconds = [one.moved.seconds for one in outcomes if one.moved is not None]
+        print(f"\n{len(seconds)} machines left in {', '.join(f'{s:.1f} s' for s in seconds)}")  # noqa: T201
+    site.hosts.boot("h1")
+    site.hosts.wait_for("h1")
+    (site.folder / "predictions.csv").write_text("")
+
+
+def test_a_target_dies_while_memory_is_sent(site: Site) -> None:
+    """The link is slow; the machine runs on at its source meanwhile, and goes to another host."""
+    site.fleet.stop("vm2")
+    assert site.hosts.guests("vm2") == []
+    site.write("[migration]\nbandwidth = '16M'")
+    fleet, source = site.fleet, site.node("vm1")
+    migrate, tried = fleet.pool.migrate, []
+
+    def and_kill(machine: str, node: str, *, expected: str | None = None) -> object:
+        tried.append(node)
+        if len(tried) == 1:
+            threading.Timer(1.0, site.hosts.kill, (node,)).start()
+        return migrate(machine, node, expected=expected)
+
+    fleet.pool.migrate = and_kill  # type: ignore[method-assign, assignment]
+    add_foreseen(site.folder / "predictions.csv", source, DRAIN)
+    site.coordinators.append(coordinator := fleet.coordinator("system"))
+    assert told(coordinator.step()) == [("failed", "vm1"), ("moved", "vm1")]
+    assert site.node("vm1") == tried[1] != tried[0]
+    site.goes_on("vm1")
+    add_foreseen(site.folder / "predictions.csv", source, UNDRAIN)
+    site.hosts.boot(tried[0])
+    site.hosts.wait_for(tried[0])
+    site.write()
+
+
+def test_a_coordinator_is_killed_at_every_write(site: Site) -> None:
+    """The cluster's coordinator dies while it moves a machine; the next one finds it there."""
+    mortals = Mortals()
+    try:
+        kill_at_every_write(site, mortals)
+    finally:
+        mortals.close()
+
+
+def kill_at_every_write(site: Site, mortals: Mortals) -> None:
+    writes, killed = 0, True
+    while killed:
+        source = site.node("vm1")
+        level = "cluster:a" if source in {"h1", "h2"} else "cluster:b"
+        add_foreseen(site.folder / "predictions.csv", source, DRAIN)
+        killed = mortals.looks(site.folder, level, writes=writes)
+        site.goes_on("vm1")
+        assert not mortals.looks(site.folder, level)
+        assert site.node("vm1") != source
+        add_foreseen(site.folder / "predictions.csv", source, UNDRAIN)
+        record = site.fleet.store.machines()["vm1"]
+        assert (record.phase, record.node) == (Phase.RUNNING, site.node("vm1"))
+        writes += 1
+    assert writes > 4  # before the move two, after it two, and none
+    site.goes_on("vm1")
+
+
+def test_a_cut_network_starts_nothing_twice(site: Site) -> None:
+    """Nobody can say that the host is off: its machine is waited for, and found as it was."""
+    site.write(fence="false")
+    node = site.node("vm1")
+    coordinator = site.coordinator()
+    coordinator.step()
+    site.hosts.cut(node)
+    try:
+        late = time.monotonic() + 12
+        troubles: list[str] = []
+        while not troubles and time.monotonic() < late:
+            assert told(coordinator.step()) == []
+            troubles = coordinator.troubles()
+            time.sleep(0.3)
+        assert "not fenced: false ended with 1" in troubles[0]
+        assert site.hosts.guests("vm1") == [node]
+    finally:
+        site.hosts.mend(node)
+    wait_for("it is back", lambda: ("recovered", "") in told(coordinator.step()), 40)
+    site.goes_on("vm1")
+    assert site.node("vm1") == node
+    site.write()
+
+
+def test_a_host_dies_without_warning(site: Site) -> None:
+    """What was saved goes on elsewhere, from there."""
+    node = site.node("vm1")
+    begun = counted(site.console("vm1"))[-1]
+    site.fleet.checkpoint("vm1")
+    saved = counted(site.console("vm1"))[-1]
+    wait_for_count(site.console("vm1"), 10)
+    before = counted(site.console("vm1"))
+    site.hosts.kill(node)
+    coordinator = site.coordinator()
+    outcomes: list[object] = []
+
+    def again() -> bool:
+        outcomes.extend(coordinator.step())
+        return ("restarted", "vm1") in told(outcomes)
+
+    wait_for("it is restarted", again, 40)
+    assert site.node("vm1") != node
+    wait_for_count(site.console("vm1"))
+    after = counted(site.console("vm1"))[len(before) :]
+    begin = after[0]
+    assert begun <= begin <= saved + 1
+    assert after == list(range(begin, begin + len(after)))
+    record = site.fleet.store.machines()["vm1"]
+    assert (record.node, record.definition.generation) == (site.node("vm1"), 2)
