@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
+from forestall.adapters.slurm.control.by_commands import CommandsUser, SlurmCommands, SlurmLimits
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import (
@@ -36,6 +36,8 @@ pytestmark = pytest.mark.slow
 AWAY = float(os.environ.get("FORESTALL_AWAY", "15"))
 """s for which Slurm's controller is away; 300 takes five minutes."""
 
+KEEPER = "nobody"
+
 GUARD = GuardSettings(
     keeper=RoleSettings(
         "on", nodes=8, percent=100.0, partition_nodes=8, partition_percent=100.0, per_hour=60,
@@ -49,6 +51,9 @@ def slurm() -> Iterator[RealSlurm]:
     if reason := why_not():
         pytest.skip(reason)
     with RealSlurm(plain=3, with_gpus=1) as running:
+        running.command("sacctmgr", "-i", "add", "account", "site", check=False)
+        operator = ("user", KEEPER, "account=site", "adminlevel=Operator")
+        running.command("sacctmgr", "-i", "add", *operator)
         yield running
 
 
@@ -62,17 +67,18 @@ def _here(slurm: RealSlurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 class Desk:
-    """A controller on a real cluster, and its ledger."""
+    """A controller on a real cluster, whose keeper is an operator and no more, and its ledger."""
 
     def __init__(self, slurm: RealSlurm, path: Path) -> None:
         self.slurm = slurm
         self.cluster = SlurmCommands(SlurmLimits(read=10, write=10))
+        self.keeper = SlurmCommands(SlurmLimits(read=10, write=10), user=CommandsUser(KEEPER))
         self.ledger = LiveLedger(f"sqlite:///{path}")
         self.forecasts: list[tuple[str, NodeForecast]] = []
         self.controller = self.born()
 
     def born(self) -> Controller:
-        actor = ClusterActor(self.cluster, lambda _: "root")
+        actor = ClusterActor(self.keeper, lambda _: "root")
         now = lambda: int(time.time())  # noqa: E731
         foreseen = ListedForecasts(self.forecasts)
         return Controller(self.cluster, self.ledger, {Role.KEEPER: actor}, GUARD, foreseen, now)
