@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from forestall.app.job_records import read_job_records as read_job_records
     from forestall.app.kit.book_files import load_book as load_book
     from forestall.app.kit.book_files import save_book as save_book
+    from forestall.app.kit.cluster import over_cluster as over_cluster
     from forestall.app.kit.predictor_files import load_predictor as load_predictor
     from forestall.app.kit.predictor_files import save_predictor as save_predictor
     from forestall.app.promise.result import Result as Result
@@ -153,6 +154,7 @@ _HOME: Final[dict[str, str]] = {
     "load_predictor": "forestall.app.kit.predictor_files",
     "new_learner": "forestall.predict.registry",
     "observed": "forestall.traces.observed",
+    "over_cluster": "forestall.app.kit.cluster",
     "read_cluster": "forestall.app.reliability.design.design",
     "read_failures": "forestall.traces",
     "read_host_traces": "forestall.traces.host_traces",
