@@ -43,6 +43,9 @@ def test_followers_stay_in_their_rack() -> None:
     assert near.sum() > 300
     assert (rack[1:] == rack[:-1])[near].mean() > 0.95
     assert set(rack[together].tolist()) == set(range(13))
+    even = generate_failures(192, 30, 5, rate_per_year=4000, bursts=bursts)
+    assert even.node.dtype == np.int64
+    assert set((even.node // 16).tolist()) == set(range(12))
     anywhere = generate_failures(
         200, 3000, 5, rate_per_year=400, bursts=Bursts(share=0.4, size=4), heterogeneity=0
     )

@@ -112,8 +112,9 @@ def _numbers(nodes: int, rack: int, seed: int) -> npt.NDArray[np.int64]:
     if not 0 < rack < nodes:
         return rng.permutation(nodes)
     whole = nodes // rack
-    order = np.append(rng.permutation(whole), [whole] * (nodes % rack > 0))
-    slots = [np.arange(k * rack, min((k + 1) * rack, nodes)) for k in order.tolist()]
+    # What is left over makes a smaller rack, the last one.
+    order = [*rng.permutation(whole).tolist(), *([whole] if nodes % rack else [])]
+    slots = [np.arange(k * rack, min((k + 1) * rack, nodes)) for k in order]
     return np.concatenate([rng.permutation(mine) for mine in slots])
 
 
