@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from forestall.app.job_records import read_job_records as read_job_records
     from forestall.app.kit.book_files import load_book as load_book
     from forestall.app.kit.book_files import save_book as save_book
-    from forestall.app.kit.cluster import over_cluster as over_cluster
     from forestall.app.kit.predictor_files import load_predictor as load_predictor
     from forestall.app.kit.predictor_files import save_predictor as save_predictor
     from forestall.app.promise.result import Result as Result
     from forestall.app.promise.simulate import simulate as simulate
     from forestall.app.reliability.design.design import read_cluster as read_cluster
     from forestall.app.runs.certify import certify as certify
+    from forestall.app.runs.on_cluster import over_cluster as over_cluster
     from forestall.app.runs.replay import replay as replay
     from forestall.app.runs.sweep_run import sweep as sweep
     from forestall.app.site.site import SiteReport as SiteReport
@@ -154,7 +154,7 @@ _HOME: Final[dict[str, str]] = {
     "load_predictor": "forestall.app.kit.predictor_files",
     "new_learner": "forestall.predict.registry",
     "observed": "forestall.traces.observed",
-    "over_cluster": "forestall.app.kit.cluster",
+    "over_cluster": "forestall.app.runs.on_cluster",
     "read_cluster": "forestall.app.reliability.design.design",
     "read_failures": "forestall.traces",
     "read_host_traces": "forestall.traces.host_traces",

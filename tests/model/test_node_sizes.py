@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import forestall as fs
-from forestall.model.node_sizes import SizedNodes, parse_node_sizes
+from forestall.model.virtual import SizedNodes, parse_node_sizes
 
 
 def test_sizes() -> None:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from forestall.app.kit.cluster import check_place, over_cluster
 from forestall.app.kit.folder import check_folder
 from forestall.app.kit.output import write_csv, write_json
 from forestall.app.kit.progress import Interrupted
 from forestall.app.kit.versions import versions
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.many import sweep_report
+from forestall.app.runs.on_cluster import check_place, over_cluster
 from forestall.app.runs.settings import known_options
 from forestall.app.runs.single import arguments_of
 from forestall.app.runs.sweep import Plan, plan_of

@@ -9,7 +9,7 @@ from forestall.app.kit.measure import Measure, whole
 from forestall.app.kit.report import hours_of, measured
 from forestall.app.kit.shares import between
 from forestall.app.virtual.words import processor_hours
-from forestall.model.node_sizes import parse_node_sizes
+from forestall.model.virtual import parse_node_sizes
 from forestall.reliability.shares import wilson
 from forestall.show import words
 from forestall.show.facts import Fact

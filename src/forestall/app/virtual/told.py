@@ -13,7 +13,7 @@ from forestall.app.kit import series
 from forestall.app.kit.measure import whole
 from forestall.app.virtual import counts
 from forestall.model.cleaning import Cleaning
-from forestall.model.node_sizes import parse_node_sizes
+from forestall.model.virtual import parse_node_sizes
 from forestall.show.blocks import Figure
 from forestall.show.words import Summary
 

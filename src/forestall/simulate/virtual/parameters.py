@@ -17,8 +17,8 @@ from pydantic import (
 
 from forestall.decide.virtual.entries import MIGRATIONS, SOURCES, STRATEGIES
 from forestall.model.errors import ParameterError
-from forestall.model.node_sizes import SizedNodes, parse_node_sizes
 from forestall.model.units import MOST_PROCESSORS
+from forestall.model.virtual import SizedNodes, parse_node_sizes
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
     CheckpointOverhead,

@@ -15,8 +15,8 @@ import numpy as np
 from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.sheet import Int, Rows, Sheet, Summary
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.node_sizes import parse_node_sizes
 from forestall.model.units import MAX_SECONDS
+from forestall.model.virtual import parse_node_sizes
 from forestall.model.virtual_books import Begun, Ended, MoveEnd
 
 PARTS = 1000
