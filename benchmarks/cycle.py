@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import sys
 import time
+from statistics import median
 from typing import Any
 
 import numpy as np
 
+from benchmarks import plain_forecasts as plain
 from benchmarks.common import line, seconds
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
@@ -91,21 +93,31 @@ def slides() -> None:
 
 
 def forecasts() -> None:
-    """Print what a forecast of 20 hosts costs, by its step and reach."""
-    hosts = hosts_of(20, 91)
-    for step, horizon in ((60, DAY), (60, 12 * 3600), (300, DAY), (300, 12 * 3600), (600, DAY)):
+    """Print what a forecast of all hosts costs, by its step and reach, beside the plain way: host
+    by host and step by step. Both give the same bytes. Each slot is asked for once, as in a run."""
+    for count, step, horizon in (
+        *((20, 60, DAY), (20, 60, 12 * 3600), (20, 300, DAY), (20, 300, 12 * 3600)),
+        *((20, 600, DAY), (200, 300, DAY)),
+    ):
+        hosts = hosts_of(count, 91, min(step, 300) if count > 20 else 60)
         parameters = CycleParameters(predict_step=step, horizon=horizon)
         known = Forecasts(hosts, parameters)
-        known.curves(28 * 24)
-        start = time.perf_counter()
-        many = 50
-        for slot in range(29 * 24, 29 * 24 + many):
-            known.curves(slot)
-        each = (time.perf_counter() - start) / many
-        print(
-            f"steps of {step:>4} s, {horizon // 3600:>2} h {1e3 * each:>8.2f} ms a forecast of "
-            f"{len(hosts)} hosts {1e6 * each / len(hosts):>8.0f} us a host"
-        )
+        pasts, spans = known.pasts().hosts, ([], [])  # type: tuple[list[float], list[float]]
+        for slot in range(28 * 24, 28 * 24 + 51):
+            start = ORIGIN + slot * parameters.predict_every
+            asked = {"days": parameters.history, "pooled": True}
+            begin = time.perf_counter()
+            ours = known.curves(slot)
+            middle = time.perf_counter()
+            told = plain.foretold(pasts, start, known.steps, **asked)
+            theirs = plain.curves(*told, hosts.speed, ours.step, memory=parameters.load_memory)
+            end = time.perf_counter()
+            pairs = zip(ours, theirs, strict=True)
+            assert all(np.array_equal(one, two) for one, two in pairs), "other forecasts"
+            spans[0].append(middle - begin)
+            spans[1].append(end - middle)
+        what = f"{count} hosts, steps of {step} s, {horizon // 3600} h"
+        line(what, median(spans[0][1:]), "host by host", median(spans[1][1:]))
 
 
 def growth() -> None:
@@ -135,10 +147,10 @@ def reference() -> None:
         given = study(hosts, scheduler, warm_up=14 * DAY, predict_step=600, horizon=6 * 3600)
         (ours,) = seconds(lambda g=given: play_cycle(*g))
         start = time.perf_counter()
-        plain = play(jobs_of(hosts, given[2]), hosts, given[2])
+        slow = play(jobs_of(hosts, given[2]), hosts, given[2])
         theirs = time.perf_counter() - start
         outcome = play_cycle(*given)
-        assert len(plain.stays) == len(outcome.stays), "another outcome"
+        assert len(slow.stays) == len(outcome.stays), "another outcome"
         line(f"{scheduler}, {len(given[0].jobs)} jobs, 5 hosts", ours, "plain Python", theirs)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 import forestall as fs
-from studies.kit.commands import DATA, WORKERS, Option, StudyEntry, quick
+from studies.kit.commands import DATA, ON, WORKERS, Option, StudyEntry, quick
 
 STUDIES: Final = fs.Entries(
     "study",
@@ -20,7 +20,7 @@ STUDIES: Final = fs.Entries(
             "Oliner et al., DSN 2005: Figures 1 to 12, and its claims beside what is measured "
             "here.",
             "studies/promises.md",
-            options=(DATA, WORKERS),
+            options=(DATA, WORKERS, ON),
             examples=("--data traces --out promises",),
             real=True,
         ),
@@ -63,7 +63,7 @@ STUDIES: Final = fs.Entries(
             "each strategy begins to pay. Without --data on generated failures alone. Goes on "
             "where it was broken off.",
             "studies/virtual.md",
-            options=(DATA, quick("Fewer days and seeds: a look within a minute."), WORKERS),
+            options=(DATA, quick("Fewer days and seeds: a look within a minute."), WORKERS, ON),
             examples=("--data traces --out virtual", "--quick"),
         ),
         StudyEntry(
@@ -85,6 +85,7 @@ STUDIES: Final = fs.Entries(
                 ),
                 quick("Fewer hosts, days and seeds: a look in some seconds."),
                 WORKERS,
+                ON,
             ),
             examples=("--data traces --out cycle-sharing", "--contention none", "--quick"),
         ),
@@ -107,6 +108,7 @@ STUDIES: Final = fs.Entries(
                 ),
                 quick("Fewer hosts, days and seeds: a look in some seconds."),
                 WORKERS,
+                ON,
             ),
             examples=("--data traces --out vault", "--network none", "--quick"),
         ),

@@ -231,6 +231,7 @@ def vague_name(path: Path) -> list[str]:
 
 OF_OTHERS = (
     "adapters/criu",  # CRIU's
+    "adapters/dask/spread.py",  # those of Slurm and of Dask's workers
     "adapters/slurm",  # Slurm's own options
     "adapters/condor/config.py",  # a command line that HTCondor runs
     "app/hosts/agent/agent.py",  # one that systemd runs

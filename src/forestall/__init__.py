@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from forestall.app.promise.simulate import simulate as simulate
     from forestall.app.reliability.design.design import read_cluster as read_cluster
     from forestall.app.runs.certify import certify as certify
+    from forestall.app.runs.on_cluster import over_cluster as over_cluster
     from forestall.app.runs.replay import replay as replay
     from forestall.app.runs.sweep_run import sweep as sweep
     from forestall.app.site.site import SiteReport as SiteReport
@@ -153,6 +154,7 @@ _HOME: Final[dict[str, str]] = {
     "load_predictor": "forestall.app.kit.predictor_files",
     "new_learner": "forestall.predict.registry",
     "observed": "forestall.traces.observed",
+    "over_cluster": "forestall.app.runs.on_cluster",
     "read_cluster": "forestall.app.reliability.design.design",
     "read_failures": "forestall.traces",
     "read_host_traces": "forestall.traces.host_traces",

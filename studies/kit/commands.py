@@ -47,6 +47,13 @@ DATA: Final = Option(
 )
 WORKERS: Final = Option("workers", int | None, "Processes (default: one a core).", least=1)
 
+ON: Final = Option(
+    "on",
+    str | None,
+    "Play the runs on a cluster: slurm, slurm:partition=NAME,time=2h, or dask://HOST:PORT.",
+    metavar="WHERE",
+)
+
 
 def quick(help_text: str) -> Option:
     """Return the option of a study that has a quick plan."""
@@ -129,6 +136,7 @@ def reproduced(entry: StudyEntry, *, out: Path, **asked: Any) -> Reproduction[An
     """Redo a study as its command was asked to."""
     study = entry.study()
     given: dict[str, Any] = {"workers": asked.pop("workers", None) or 0}
+    given["on"] = asked.pop("on", None)
     if DATA in entry.options:
         given["data"] = logs(asked.pop("data"), needed=entry.real)
     changes = {name: asked.pop(name) for name in ("quick", "seed") if name in asked}

@@ -33,6 +33,7 @@ def play_all(
     *,
     workers: int = 0,
     chunk: int = 1,
+    on: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Row]:
     """Play all cases that `folder` does not hold yet, over `workers` processes (0: one a core).
@@ -47,6 +48,7 @@ def play_all(
     given : what all of them need besides
     stamp : what tells runs of this study from those of another that has the same cases
     chunk : batches that a worker takes at a time
+    on : a cluster that plays them, as `fs.over_cluster` takes it
     progress : called with the number of cases done and of all cases
     """
     path = folder / KEPT
@@ -62,7 +64,7 @@ def play_all(
     with file:
         if path.stat().st_size == 0:
             file.write(json.dumps(begun) + "\n")
-        played = over_workers(play, todo, given, workers=workers, chunk=chunk)
+        played = over_workers(play, todo, given, workers=workers, chunk=chunk, on=on, folder=folder)
         for batch, rows in zip(todo, played, strict=True):
             found = _by_case(batch, rows)
             known |= found

@@ -34,6 +34,7 @@ class Session(Generic[Plan, Inputs]):
     plan, inputs : how much is played, and with what
     folder : of the results
     workers : processes (0: one for each core); results do not depend on it
+    on : a cluster that plays the runs, as `fs.over_cluster` takes it; `workers` are its jobs then
     progress : called with what is done and all there is to do, or None
     """
 
@@ -42,6 +43,7 @@ class Session(Generic[Plan, Inputs]):
     folder: Path
     workers: int = 0
     progress: Progress | None = None
+    on: str | None = None
 
     def rows(
         self,
@@ -54,7 +56,7 @@ class Session(Generic[Plan, Inputs]):
         """Return the table of all runs, kept in the folder as they are done; see `play_all`."""
         rows = play_all(
             play, batches, given, self.folder, stamp, workers=self.workers, chunk=chunk,
-            progress=self.progress,
+            on=self.on, progress=self.progress,
         )  # fmt: skip
         return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -148,6 +150,7 @@ class Study(Generic[Plan, Inputs, Found]):
         data: str | Path | None = None,
         plan: Plan | None = None,
         workers: int = 0,
+        on: str | None = None,
         progress: Progress | None = None,
         **more: Any,
     ) -> Reproduction[Found]:
@@ -158,6 +161,7 @@ class Study(Generic[Plan, Inputs, Found]):
         data : folder with the real logs
         plan : how much is played (default: all of it)
         workers : processes (0: one for each core); the bytes written do not depend on it
+        on : a cluster that plays the runs, as `fs.over_cluster` takes it, with as many worker jobs
         progress : called with what is done and with all there is to do
         more : further options of the study
 
@@ -167,7 +171,7 @@ class Study(Generic[Plan, Inputs, Found]):
         fs.style.new_figure()  # before minutes are spent
         chosen = self.full if plan is None else plan
         inputs = self.read(None if data is None else Path(data), chosen, **more)
-        session = Session(chosen, inputs, folder_for(out), workers, progress)
+        session = Session(chosen, inputs, folder_for(out), workers, progress, on)
         return self.write(session.folder, self.play(session))
 
     def write(self, folder: Path, found: Found) -> Reproduction[Found]:

@@ -43,7 +43,12 @@ class Found:
 
 def _play(session: Session[Plan, Inputs]) -> Found:
     played = play_all(
-        cases(session.plan), session.inputs, workers=session.workers, progress=session.progress
+        cases(session.plan),
+        session.inputs,
+        workers=session.workers,
+        on=session.on,
+        folder=session.folder,
+        progress=session.progress,
     )
     return Found(session.inputs, runs_table(played), promises_table(played))
 

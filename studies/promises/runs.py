@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -173,17 +174,23 @@ def play_all(
     inputs: Inputs,
     *,
     workers: int = 0,
+    on: str | None = None,
+    folder: str | Path = ".",
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Played]:
     """Play all cases, in their order, over `workers` processes (0: one for each core, if they are
-    many).
+    many), or on a cluster, with a folder that its workers see.
 
     The results do not depend on the number of workers. The first case is played here, so that
     kernels are compiled once and not by every worker.
     """
     played = []
     chosen = workers or (cores() if len(cases) >= WORTH_WORKERS else 1)
-    for result in over_workers(play_case, cases, inputs, workers=chosen, chunk=CHUNK):
+    played_there = over_workers(
+        play_case, cases, inputs, workers=workers if on else chosen, chunk=CHUNK, on=on,
+        folder=folder,
+    )  # fmt: skip
+    for result in played_there:
         played.append(result)
         if progress is not None:
             progress(len(played), len(cases))

@@ -43,7 +43,7 @@ def test_a_study_has_its_plan_its_paper_and_its_command(name: str) -> None:
     assert study.planned() == study.full
     if study.quick is not None:
         assert study.planned(quick=True) == study.quick != study.full
-    assert set(study.asked) == asked - {"data", "workers", "quick", "seed"}
+    assert set(study.asked) == asked - {"data", "workers", "on", "quick", "seed"}
     assert (DATA in entry.options) or not entry.real
 
 

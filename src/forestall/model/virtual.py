@@ -8,9 +8,13 @@ work is thousandths of a processor-second: sums of them are exact.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
+
+from forestall.model.errors import ParameterError
+from forestall.model.units import MOST_PROCESSORS, parse_size
 
 PROCESSOR: Final = 1000
 """One processor, in the thousandths that rates and capacities are counted in."""
@@ -210,3 +214,38 @@ class TaskDecision:
         return _TEXT[self.reason].format(
             source=self.source, node=self.node, deadline=self.deadline, at=self.at
         )
+
+
+SIZES: Final = "how many nodes of how many processors, and of what memory, as in 48x4+16x8:64GiB"
+MOST_NODES: Final = 2**20
+_SIZE: Final = re.compile(r"([1-9][0-9]{0,6})x([1-9][0-9]{0,6})(?::(.+))?")
+_MEBI: Final = 2**20
+
+
+class SizedNodes(NamedTuple):
+    """So many nodes of one size: processors of each, and its memory, MiB (None: does not count)."""
+
+    nodes: int
+    processors: int
+    memory: int | None
+
+
+def parse_node_sizes(text: str) -> tuple[SizedNodes, ...]:
+    """Return the nodes of a machine in their order; ParameterError for what says none.
+
+    >>> parse_node_sizes("2x4+1x8:2GiB")[1]
+    SizedNodes(nodes=1, processors=8, memory=2048)
+    """
+    made = []
+    for part in text.split("+"):
+        found = _SIZE.fullmatch(part.strip())
+        if found is None:
+            raise ParameterError("node_sizes", text, SIZES)
+        count, processors = int(found[1]), int(found[2])
+        memory = None if found[3] is None else parse_size(found[3], "node_sizes") // _MEBI
+        if processors > MOST_PROCESSORS or memory == 0:
+            raise ParameterError("node_sizes", text, SIZES)
+        made.append(SizedNodes(count, processors, memory))
+    if sum(one.nodes for one in made) > MOST_NODES:
+        raise ParameterError("node_sizes", text, f"at most {MOST_NODES:,} nodes")
+    return tuple(made)

@@ -65,21 +65,26 @@ def corrected(
 def _fit(design: Floats, came: Bools, curve: Floats, prior: Floats, strength: Floats) -> Floats:
     """Return the curve by Newton's method, from that of before on."""
 
-    def loss(at: Floats) -> float:
-        z = design @ at
+    def loss(at: Floats, z: Floats) -> float:
         held = 0.5 * float((strength * (at - prior) ** 2).sum())
         return float((np.logaddexp(0.0, z) - came * z).sum()) + held
 
-    now = loss(curve)
+    z = design @ curve
+    now = loss(curve, z)
     for _ in range(STEPS):
-        p = expit(design @ curve)
+        p = expit(z)
         slope = design.T @ (p - came) + strength * (curve - prior)
         bend = (design * (p * (1 - p))[:, None]).T @ design + np.diag(strength)
         step, size = np.linalg.solve(bend, slope), 1.0
-        while size > 1e-6 and loss(curve - size * step) > now:
+        tried = curve - step
+        z = design @ tried
+        then = loss(tried, z)
+        while size > 1e-6 and then > now:
             size /= 2
-        curve = curve - size * step
-        now = loss(curve)
+            tried = curve - size * step
+            z = design @ tried
+            then = loss(tried, z)
+        curve, now = tried, then
         if np.abs(size * step).max() < 1e-9:
             break
     return curve

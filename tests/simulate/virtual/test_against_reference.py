@@ -28,7 +28,7 @@ from simulate.virtual.virtual_cases import (
     virtual_cases,
     wide_case,
 )
-from simulate.virtual.virtual_reference import migration_seconds, simulate_plainly
+from simulate.virtual.virtual_reference import migration_seconds, nodes_of, simulate_plainly
 
 RAN = (Ended.COMPLETED, Ended.MOVED, Ended.ABORTED, Ended.STOPPED, Ended.LATE)
 
@@ -105,8 +105,8 @@ def test_how_long_a_migration_takes(case: Case) -> None:
 @given(virtual_cases(least_rate=0.001))
 def test_the_jobs_are_prepared_as_the_cases_say(case: Case) -> None:
     workload, _, _, parameters = prepared(case)
-    q, room = round(1000 * parameters.task_processors), 1000 * parameters.processors_per_node
-    slots = -(-room // q) * parameters.nodes  # any sliver will do
+    q = round(1000 * parameters.task_processors)  # any sliver of a processor will do
+    slots = sum(min(-(-node.free // q), node.holds) for node in nodes_of(parameters))
     fits = workload.jobs.size <= slots
     if not fits.any():
         with pytest.raises(InputError, match="no job can be simulated"):
@@ -131,18 +131,19 @@ def played(case: Case) -> VirtualOutcome:
 def test_capacity_is_never_oversold(case: Case) -> None:
     outcome = played(case)
     changes: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    nodes = nodes_of(outcome.parameters)
     for run in outcome.runs:
         changes[int(run["node"])] += [
             (int(run["start"]), int(run["rate"])),
             (int(run["end"]), -int(run["rate"])),
         ]
-    capacity = 1000 * outcome.parameters.processors_per_node
-    for mine in changes.values():
-        held = 0
+    for number, mine in changes.items():
+        held, machines = 0, 0
         for time, rate in sorted(mine):  # of one second, what is given back comes first
-            held += rate
-            assert held <= capacity, (time, case)
-        assert held == 0
+            held, machines = held + rate, machines + (1 if rate > 0 else -1)
+            assert held <= nodes[number].free, (time, case)
+            assert machines <= nodes[number].holds, (time, case)
+        assert (held, machines) == (0, 0)
 
 
 @given(CASES)

@@ -64,10 +64,19 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 }
 
 
-def _sensible(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings made to go together."""
-    most = min(settings["task_processors"], settings["processors_per_node"])
-    return {**settings, "least_rate": min(settings["least_rate"], most)}
+def _sensible(settings: dict[str, Any], sizes: list[int], holds: list[int]) -> dict[str, Any]:
+    """Return the settings made to go together; `sizes` are those of unlike nodes (none: all are
+    alike), `holds` how many machines their memory has room for (0: any number)."""
+    most = min(settings["task_processors"], min(sizes, default=settings["processors_per_node"]))
+    settings = {**settings, "least_rate": min(settings["least_rate"], most)}
+    if sizes:
+        memory = settings["vm_memory"]
+        parts = [
+            f"1x{size}:{round(many * memory)}MiB" if many and memory else f"1x{size}"
+            for size, many in zip(sizes, holds, strict=True)
+        ]
+        settings["node_sizes"] = "+".join(parts)
+    return settings
 
 
 @st.composite
@@ -81,7 +90,10 @@ def virtual_cases(draw: st.DrawFn, **fixed: Any) -> Case:
     }
     settings["nodes"] = nodes = fixed.get("nodes") or draw(st.integers(1, 4))
     settings["processors_per_node"] = ppn = draw(st.sampled_from([1, 2, 3]))
-    settings = _sensible({**settings, **fixed})
+    some = st.lists(st.integers(1, 4), min_size=nodes, max_size=nodes)
+    sizes = draw(st.one_of(st.just([]), some))
+    holds = draw(st.lists(st.integers(0, 4), min_size=nodes, max_size=nodes))
+    settings = _sensible({**settings, **fixed}, sizes, holds)
     unit = draw(st.sampled_from([1, 5]))
     job = st.builds(
         lambda submit, tasks, runtime, slack: (
@@ -118,7 +130,8 @@ def random_case(seed: int) -> Case:
     ppn = rng.choice([1, 1, 2, 4, 5])
     settings = {name: rng.choice(allowed) for name, allowed in _CHOICES.items()}
     settings |= {"nodes": nodes, "processors_per_node": ppn, "seed": seed}
-    settings = _sensible(settings)
+    sizes = [rng.choice([1, 2, ppn, 6]) for _ in range(nodes)] if rng.random() < 0.4 else []
+    settings = _sensible(settings, sizes, [rng.choice([0, 0, 1, 2, 5]) for _ in range(nodes)])
     span = rng.choice([20, 60, 300])
     longest = rng.choice([5, 20, span])
     jobs = []
@@ -159,7 +172,7 @@ def long_case(seed: int) -> Case:
     settings["migration"] = rng.choice(["stop-and-copy", "pre-copy"])
     settings["checkpoint"] = rng.choice(["none", "periodic", "periodic"])
     settings |= {"task_processors": rng.choice([1.0, 0.5, 0.3]), "past_deadline": "stop"}
-    settings = _sensible(settings)
+    settings = _sensible(settings, [], [])
     jobs = [
         (
             rng.randint(0, 2000),
@@ -192,7 +205,7 @@ def wide_case(seed: int) -> Case:
     settings = {name: rng.choice(allowed) for name, allowed in _CHOICES.items()}
     settings |= {"nodes": nodes, "processors_per_node": ppn, "seed": seed}
     settings |= {"task_processors": rng.choice([1.0, 1.5, 0.3]), "checkpoint_interval": 20}
-    settings = _sensible(settings)
+    settings = _sensible(settings, [], [])
     jobs = []
     for _ in range(rng.randint(5, 30)):
         runtime = rng.randint(5, 60)

@@ -42,6 +42,11 @@ class _Node:
     predicted: int = FAR
     doubtful: bool = False
     leave: int | None = None  # when its machines are to leave it
+    holds: int = 10**9  # machines that its memory has room for
+    machines: int = 0
+
+    def gives(self) -> int:
+        return self.free if self.machines < self.holds else 0
 
     def foreseen_before(self, deadline: int) -> bool:
         return self.doubtful or self.predicted < deadline
@@ -155,8 +160,7 @@ class _Simulation:
         self.most = round(1000 * parameters.task_processors)
         self.least = round(1000 * parameters.least_rate)
         self.periodic = parameters.checkpoint == "periodic"
-        capacity = PROCESSOR * parameters.processors_per_node
-        self.nodes = [_Node(n, capacity) for n in range(parameters.nodes)]
+        self.nodes = nodes_of(parameters)
         self.jobs = [
             _Job(
                 j, int(workload.jobs.submit[j]), int(workload.deadline[j]), int(workload.work[j]),
@@ -324,7 +328,7 @@ class _Simulation:
             return
         progress = self.progress(task.stay)
         left = task.left - task.stay.rate * progress.seconds
-        free = {n.number: n.free for n in self.up() if n is not source}
+        free = {n.number: n.gives() for n in self.up() if n is not source}
         node = self.choose(left, deadline, arrival, free, self.alpha(deadline), self.draw_more)
         if node is None:
             return
@@ -336,6 +340,7 @@ class _Simulation:
         ]  # fmt: skip
         self.moved.append(task.move)
         self.nodes[node].free -= rate
+        self.nodes[node].machines += 1
         if self.p.migration == "pre-copy":
             task.reserved, task.copied = stay, self.now + self.copy
         else:
@@ -348,6 +353,7 @@ class _Simulation:
     def begin(self, task: _Task, node: int, begun: Begun) -> None:
         rate = min(self.most, self.nodes[node].free)
         self.nodes[node].free -= rate
+        self.nodes[node].machines += 1
         task.stay = _Stay(node, begun, self.now, self.now, rate, task.left)
         task.waits = False
         if task.first < 0:
@@ -376,6 +382,7 @@ class _Simulation:
         self, task: _Task, stay: _Stay, ended: Ended, work: int, lost: int, checkpoints: int
     ) -> None:
         self.nodes[stay.node].free += stay.rate
+        self.nodes[stay.node].machines -= 1
         self.out.runs.append(
             (
                 task.job, task.number, stay.node, int(stay.begun), int(ended), stay.start,
@@ -441,7 +448,7 @@ class _Simulation:
 
     def restart(self, task: _Task) -> bool:
         deadline = self.jobs[task.job].deadline
-        free = {n.number: n.free for n in self.up()}
+        free = {n.number: n.gives() for n in self.up()}
         alpha = self.alpha(deadline)
         node = self.choose(task.left, deadline, self.now, free, alpha, self.draw_more)
         if node is not None:
@@ -450,7 +457,8 @@ class _Simulation:
 
     def place(self, job: _Job) -> bool:
         """Place all tasks of the job, or none."""
-        free = {n.number: n.free for n in self.up()}
+        free = {n.number: n.gives() for n in self.up()}
+        more = {n.number: n.holds - n.machines for n in self.up()}
         alpha = self.alpha(job.deadline)
         chosen = []
         for task in job.tasks:
@@ -462,6 +470,9 @@ class _Simulation:
             if node is None:
                 return False
             free[node] -= min(self.most, free[node])
+            more[node] -= 1
+            if more[node] <= 0:
+                free[node] = 0
             chosen.append(node)
         for task, node in zip(job.tasks, chosen, strict=True):
             self.begin(task, node, Begun.PLACED)
@@ -556,6 +567,24 @@ class _Simulation:
             sum(task.late for task in job.tasks),
             int(job.dropped),
         )
+
+
+def nodes_of(parameters: VirtualParameters) -> list[_Node]:
+    """Return the nodes: alike, or as their sizes are spelled, which this reads by itself."""
+    if parameters.node_sizes is None:
+        capacity = PROCESSOR * parameters.processors_per_node
+        return [_Node(n, capacity) for n in range(parameters.nodes)]
+    made: list[_Node] = []
+    for part in parameters.node_sizes.split("+"):
+        size, _, memory = part.partition(":")
+        count, processors = size.split("x")
+        holds = 10**9
+        if memory:
+            assert memory.endswith("MiB")
+            holds = int(int(memory[:-3]) / parameters.vm_memory)
+        for _ in range(int(count)):
+            made.append(_Node(len(made), PROCESSOR * int(processors), holds=holds))
+    return made
 
 
 def measure(alpha: float, capacity: int, work: int, delta: int | None, span: int) -> float:

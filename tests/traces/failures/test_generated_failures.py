@@ -31,6 +31,29 @@ def close(values: np.ndarray, mean: float) -> bool:
     return abs(values.mean() - mean) < 4 * values.std() / np.sqrt(len(values))
 
 
+def test_followers_stay_in_their_rack() -> None:
+    """Of 200 nodes in racks of 16, the last of which has 8: a burst is one rack's, all racks have
+    some, and times without racks are as they were."""
+    bursts = Bursts(share=0.4, size=4, rack=16)
+    made = generate_failures(200, 3000, 5, rate_per_year=400, bursts=bursts, heterogeneity=0)
+    together = np.array(made.kind) == "burst"
+    assert together.mean() > 0.3
+    rack = made.node // 16
+    near = (np.diff(made.time) < 30) & together[1:] & together[:-1]
+    assert near.sum() > 300
+    assert (rack[1:] == rack[:-1])[near].mean() > 0.95
+    assert set(rack[together].tolist()) == set(range(13))
+    even = generate_failures(192, 30, 5, rate_per_year=4000, bursts=bursts)
+    assert even.node.dtype == np.int64
+    assert set((even.node // 16).tolist()) == set(range(12))
+    anywhere = generate_failures(
+        200, 3000, 5, rate_per_year=400, bursts=Bursts(share=0.4, size=4), heterogeneity=0
+    )
+    other = anywhere.node // 16
+    close = (np.diff(anywhere.time) < 30) & (np.array(anywhere.kind) == "burst")[1:]
+    assert (other[1:] == other[:-1])[close].mean() < 0.3
+
+
 def test_poisson_counts_have_the_mean_and_the_dispersion_of_poisson() -> None:
     many = counts(rate_per_year=200, shape=1.0, heterogeneity=0.0, bursts=NONE)
     assert close(many, 200)

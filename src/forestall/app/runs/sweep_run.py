@@ -24,6 +24,7 @@ from forestall.app.kit.progress import Interrupted
 from forestall.app.kit.versions import versions
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.many import sweep_report
+from forestall.app.runs.on_cluster import check_place, over_cluster
 from forestall.app.runs.settings import known_options
 from forestall.app.runs.single import arguments_of
 from forestall.app.runs.sweep import Plan, plan_of
@@ -75,6 +76,7 @@ def sweep(
     *,
     out: str | Path = "forestall-sweep",
     workers: int | None = None,
+    on: str | None = None,
     force: bool = False,
     report: bool = True,
     progress: Callable[[int, int], None] | None = None,
@@ -87,6 +89,9 @@ def sweep(
     log : the job log
     out : folder for table, figures and finished points; a sweep that was stopped goes on there
     workers : processes, or None for one a core; results do not depend on it
+    on : where points are run, if not here: ``"slurm"``, ``"slurm:partition=main,time=2h"`` (worker
+        jobs, as many as `workers`, 8 by default), or ``"dask://HOST:PORT"``, a running scheduler;
+        results do not depend on it
     force : write into a folder that holds something else
     report : draw figures and write `report.html`
     progress : called now and then with the number of points done and of all points
@@ -101,7 +106,7 @@ def sweep(
         raise ParameterError("an option", name, allowed)
     plan = plan_of(Path(log), options)
     return run_sweep(
-        plan, Path(out), workers=workers, force=force, report=report, progress=progress
+        plan, Path(out), workers=workers, on=on, force=force, report=report, progress=progress
     )
 
 
@@ -110,9 +115,11 @@ def run_sweep(
     out: Path,
     *,
     workers: int | None = None,
+    on: str | None = None,
     force: bool = False,
     report: bool = True,
     progress: Callable[[int, int], None] | None = None,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Swept:
     """Run what is left of a sweep, then write `sweep.csv`, `sweep.json`, figures and `report.html`.
 
@@ -120,14 +127,13 @@ def run_sweep(
     shows at once. Raises InputError and its kin, and Interrupted on Ctrl-C, when every finished
     point is kept.
     """
-    if workers is not None and workers < 1:
-        raise ParameterError("workers", workers, "at least 1")
+    check_place(on, workers)
     check_folder(out, force=force, ours=is_sweep_folder)
     jobs, world = plan.inputs.read_jobs(), plan.model.world(plan.inputs)
     logs = (jobs, world, plan.inputs.read_training(world), plan.inputs.read_beside(world))
     first = measured(plan, logs, plan.points[0])
     began = time.monotonic()
-    if workers is None and len(plan.points) > 1:
+    if workers is None and on is None and len(plan.points) > 1:
         measured(plan, logs, plan.points[0])  # compiled by now
     short = (time.monotonic() - began) * len(plan.points) < WORTH_IT
     number = workers or (1 if short else cores())
@@ -141,7 +147,11 @@ def run_sweep(
                 for k, same in enumerate(plan.same)
                 if k not in kept.done and k == same[0]
             ]
-            for finished in _played(plan, logs, left, number):
+            if on is None:
+                played = _played(plan, logs, left, number)
+            else:
+                played = _played_on(on, plan, logs, left, workers, out, tell)
+            for finished in played:
                 kept.add(_with_alike(plan, kept, finished))
                 if progress is not None:
                     progress(len(kept.done), total)
@@ -224,6 +234,29 @@ def _played(
         pool.shutdown(cancel_futures=True)
 
 
+def _played_on(
+    on: str,
+    plan: Plan,
+    logs: Logs,
+    points: list[Point],
+    workers: int | None,
+    out: Path,
+    tell: Callable[[str], None],
+) -> Iterator[list[tuple[int, Measures]]]:
+    """Yield finished points as workers of a cluster send them, with their numbers."""
+    if not points:
+        return
+    size = max(1, min(MOST_CHUNK, len(points) // (4 * (workers or MOST_CHUNK))))
+    chunks = [points[k : k + size] for k in range(0, len(points), size)]
+    work = (replace(plan, points=()), logs)
+    for _, finished in over_cluster(
+        on, _points_of, chunks, work, workers=workers, folder=out, tell=tell
+    ):
+        if isinstance(finished, str):
+            raise InputError(finished)
+        yield finished
+
+
 @contextmanager
 def _deaf() -> Iterator[None]:
     """Ignore Ctrl-C for a moment, so that processes started in it ignore it from their birth."""
@@ -256,8 +289,15 @@ def _end_with_parent() -> None:
 
 def _points(points: Sequence[Point]) -> list[tuple[int, Measures]] | str:
     """Return measures by number; what is wrong with the input comes as text."""
+    return _points_of(points, _work[0])
+
+
+def _points_of(
+    points: Sequence[Point], work: tuple[Plan, Logs]
+) -> list[tuple[int, Measures]] | str:
+    """The same with the plan and the logs that are given."""
     try:
-        return [(number, measured(*_work[0], parameters)) for number, parameters in points]
+        return [(number, measured(*work, parameters)) for number, parameters in points]
     except ForestallError as error:
         return str(error)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from forestall.app.kit.measure import Measure, whole
 from forestall.app.kit.report import hours_of, measured
 from forestall.app.kit.shares import between
 from forestall.app.virtual.words import processor_hours
+from forestall.model.virtual import parse_node_sizes
 from forestall.reliability.shares import wilson
 from forestall.show import words
 from forestall.show.facts import Fact
@@ -31,11 +33,22 @@ MEASURES: Final = (
 """By which sweeps and comparisons tell runs apart."""
 
 
+def processors_of(parameters: Mapping[str, Any]) -> str:
+    """Return in words how many processors nodes have, "" where it was not told."""
+    sizes = parameters.get("node_sizes")
+    if not sizes:
+        per_node = whole(parameters, "processors_per_node")
+        return words.counted(per_node, "processor") if per_node else ""
+    each = sorted({one.processors for one in parse_node_sizes(str(sizes))})
+    most = words.counted(each[-1], "processor")
+    return most if len(each) == 1 else f"{each[0]:,} to {most}"
+
+
 def headline(summary: Summary, failures: int | None = None, *, told: bool = True) -> list[str]:
     """Return what was run, in parts: jobs and tasks, machine, failures (where `told`), strategy,
     predictions, migration, seed."""
     parameters = summary.get("parameters") or {}
-    per_node = whole(parameters, "processors_per_node")
+    per_node = processors_of(parameters)
     jobs = words.counted(summary.get("jobs_count"), "job")
     machine = words.counted(parameters.get("nodes"), "node")
     log = "no failures" if failures is None else words.counted(failures, "failure")
@@ -43,7 +56,7 @@ def headline(summary: Summary, failures: int | None = None, *, told: bool = True
     move = parameters.get("migration") if moving else "none"
     parts = [
         f"{jobs} of {words.counted(summary.get('tasks_count'), 'task')}",
-        f"{machine} of {words.counted(per_node, 'processor')}" if per_node else "",
+        f"{machine} of {per_node}" if per_node else "",
         log if told else "",
         chosen_by(summary),
         foreseen_by(summary) if moving else "",

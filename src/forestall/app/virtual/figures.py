@@ -6,6 +6,7 @@ Marks tell things apart by shape as well as by colour.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ from forestall.app.virtual.marks import (
     draw_moves,
     draw_predictions,
     explain,
+    per_node,
     shade,
 )
 from forestall.decide.virtual.entries import STRATEGIES
@@ -60,7 +62,7 @@ def capacity_over_time(
     runs: pl.DataFrame,
     failures: pl.DataFrame,
     nodes: int,
-    processors_per_node: int,
+    processors_per_node: int | Sequence[int],
     jobs: pl.DataFrame | None = None,
 ) -> Figure:
     """Draw processors held by virtual machines, down and free and, below, waiting tasks, over time.
@@ -75,7 +77,7 @@ def capacity_over_time(
     panels = [figure.subplots()] if jobs is None else list(
         figure.subplots(2, 1, sharex=True, height_ratios=[2.4, 1])
     )  # fmt: skip
-    share, total = panels[0], nodes * processors_per_node
+    share, total = panels[0], int(per_node(nodes, processors_per_node).sum())
     draw_busy(share, 100 * counts.processors_held(runs, edges) / total, edges, clock)
     draw_down(share, failures, nodes, edges, clock)
     dress(share, "Capacity", "", f"Processors (% of {total:,})")
@@ -100,7 +102,7 @@ def migration_map(
     start: int | None = None,
     end: int | None = None,
     *,
-    processors_per_node: int = 1,
+    processors_per_node: int | Sequence[int] = 1,
     origin: int | None = None,
 ) -> Figure:
     """Draw nodes over time: how much of each is in use, failures and when they were predicted, and
@@ -109,7 +111,7 @@ def migration_map(
     Parameters
     ----------
     runs, migrations, failures : as in their files
-    nodes, processors_per_node : the machine
+    nodes, processors_per_node : the machine; a number for each node where they are unlike
     start, end : window [start, end), s; without them at most three days in which most happened
     origin : zero of the time axis, s; the start of the first run where it is not given
     """
@@ -127,7 +129,7 @@ def migration_overview(
     failures: pl.DataFrame,
     nodes: int,
     *,
-    processors_per_node: int = 1,
+    processors_per_node: int | Sequence[int] = 1,
     origin: int | None = None,
 ) -> Figure:
     """Draw nodes over the whole run: how much of each is in use, failures, and departures.
@@ -146,7 +148,7 @@ def _mapped(
     runs: pl.DataFrame,
     migrations: pl.DataFrame,
     failures: pl.DataFrame,
-    machine: tuple[int, int],
+    machine: tuple[int, int | Sequence[int]],
     window: tuple[int, int],
     clock: AxisClock,
     origin: int | None,

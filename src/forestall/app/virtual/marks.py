@@ -5,6 +5,7 @@ Marks tell things apart by shape as well as by colour.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ import polars as pl
 from forestall.app.kit import series
 from forestall.app.kit.axes import DOWN
 from forestall.app.virtual import counts
+from forestall.model.arrays import Ints
 from forestall.show.style import BLACK, GREEN, INK, ORANGE, PURPLE, VERMILLION, AxisClock, legend
 
 if TYPE_CHECKING:
@@ -41,12 +43,17 @@ MOVE_MARKS = {
 }  # fmt: skip
 
 
+def per_node(nodes: int, processors: int | Sequence[int]) -> Ints:
+    """Return int64[nodes]: what each node has."""
+    return np.broadcast_to(np.asarray(processors, dtype=np.int64), (nodes,))
+
+
 def shade(
     figure: Figure,
     axes: Axes,
     runs: pl.DataFrame,
     nodes: int,
-    processors_per_node: int,
+    processors_per_node: int | Sequence[int],
     window: tuple[int, int],
     clock: AxisClock,
 ) -> None:
@@ -56,7 +63,8 @@ def shade(
     rows = min(nodes, MOST_ROWS)
     edges = series.edges_of(*window, COLUMNS)
     near = runs.filter((pl.col("start") < window[1]) & (pl.col("end") > window[0]))
-    size = np.bincount(np.arange(nodes) * rows // nodes, minlength=rows) * processors_per_node
+    row = np.arange(nodes) * rows // nodes
+    size = np.bincount(row, weights=per_node(nodes, processors_per_node), minlength=rows)
     used = 100 * series.held_by_row(near, nodes, rows, edges) / size[:, None]
     left, right = (float(t) for t in clock(window))
     image = axes.imshow(

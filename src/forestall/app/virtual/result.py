@@ -20,6 +20,7 @@ from forestall.model.errors import ParameterError
 from forestall.simulate.virtual import tables
 from forestall.simulate.virtual.measures import measures
 from forestall.simulate.virtual.outcome import VirtualOutcome
+from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.prepare import lead_of
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class VirtualResult(RunResult[VirtualOutcome]):
         """Return capacity in use, down and free, and the tasks that wait, over time."""
         given = self.outcome.parameters
         return virtual_figures.capacity_over_time(
-            self.runs, self.failures, given.nodes, given.processors_per_node, self.jobs
+            self.runs, self.failures, given.nodes, _each(given), self.jobs
         )
 
     def plot_migrations(self, start: int | None = None, end: int | None = None) -> Figure:
@@ -154,7 +155,7 @@ class VirtualResult(RunResult[VirtualOutcome]):
             given.nodes,
             start,
             end,
-            processors_per_node=given.processors_per_node,
+            processors_per_node=_each(given),
             origin=first,
         )
 
@@ -172,3 +173,8 @@ class VirtualResult(RunResult[VirtualOutcome]):
     def _told(self, span: tuple[int, int] | None) -> Report:
         told = ToldRun(self.summary, **self._tables(), gantt_span=span, cleaning=self.cleaning)
         return reports.report(told)
+
+
+def _each(parameters: VirtualParameters) -> list[int]:
+    """Return the processors of each node."""
+    return [one.processors for one in parameters.machine for _ in range(one.nodes)]

@@ -94,7 +94,7 @@ class Virtual(Model):
 
 def _on_machine(jobs: Jobs, parameters: VirtualParameters) -> str:
     """Return that the log's machine has another number of processors; sizes count tasks."""
-    capacity = parameters.nodes * parameters.processors_per_node
+    capacity = sum(one.nodes * one.processors for one in parameters.machine)
     if jobs.nodes is None or jobs.nodes == capacity:
         return ""
     return (

@@ -13,6 +13,7 @@ from forestall.app.kit import series
 from forestall.app.kit.measure import whole
 from forestall.app.virtual import counts
 from forestall.model.cleaning import Cleaning
+from forestall.model.virtual import parse_node_sizes
 from forestall.show.blocks import Figure
 from forestall.show.words import Summary
 
@@ -64,9 +65,12 @@ class ToldRun:
         return max(whole(self.parameters, "nodes"), 1)
 
     @property
-    def processors(self) -> int:
+    def processors(self) -> list[int]:
         """Processors of each node."""
-        return max(whole(self.parameters, "processors_per_node"), 1)
+        sizes = self.parameters.get("node_sizes")
+        if not sizes:
+            return [max(whole(self.parameters, "processors_per_node"), 1)] * self.nodes
+        return [one.processors for one in parse_node_sizes(str(sizes)) for _ in range(one.nodes)]
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -43,6 +43,8 @@ app = typer.Typer()
     "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
     "forestall sweep guests.csv --model cycle --hosts hosts.parquet --scheduler "
     "falcon,condor,omniscient --job-length 30m,1h,2h,3h,4h,5h,6h --seed 1:5 --out lengths",
+    "forestall sweep jobs.swf --failures failures.csv --accuracy 0:1:0.01 --risk 0:1:0.1 --on "
+    "slurm:partition=main,time=2h --workers 32",
 )
 def sweep(
     log: JobLog,
@@ -65,7 +67,19 @@ def sweep(
     ] = None,
     workers: Annotated[
         Annotated[int, Field(ge=1)] | None,
-        Setting("Processes (default: one a core); results do not depend on it", group=OUTPUT),
+        Setting(
+            "Processes (default: one a core), or worker jobs with --on slurm (default 8); results "
+            "do not depend on it",
+            group=OUTPUT,
+        ),
+    ] = None,
+    on: Annotated[
+        str | None,
+        Setting(
+            "Run points on a cluster: slurm, slurm:partition=NAME,time=2h, or dask://HOST:PORT",
+            shown="WHERE",
+            group=OUTPUT,
+        ),
     ] = None,
     config: Config = None,
     force: Force = False,
@@ -86,9 +100,11 @@ def sweep(
             plan,
             out or settings.folder_of(options, "forestall-sweep"),
             workers=workers,
+            on=on,
             force=force,
             report=settings.report_of(options),
             progress=bar,
+            tell=bar.tell,
         )
     if as_json:
         say_json(done.table.to_dicts())

@@ -102,6 +102,12 @@ def generate_failures(
         Setting("Law of down times, of LANL's mean of 5.9 h"),
     ] = "lognormal",
     burst_share: Annotated[float, Setting("Failures that follow another", shown="SHARE")] = 0.05,
+    burst_size: Annotated[
+        float, Setting("Mean number of followers of a failure that has some", shown="N")
+    ] = 4.0,
+    burst_rack: Annotated[
+        int, Setting("Nodes of a rack, in which followers stand together; 0: anywhere", shown="N")
+    ] = 0,
     unpredictable: Annotated[
         float, Setting("Only perfect predictors foresee these", shown="SHARE")
     ] = 0.0,
@@ -117,8 +123,9 @@ def generate_failures(
 ) -> None:
     """Make up failures: Weibull lifetimes, nodes that differ, bursts."""
     if preset is not None:
-        given = (mttf_hours, rate_per_year, shape, repair, burst_share, unpredictable)
-        if given != (None, None, 0.7, "lognormal", 0.05, 0.0):
+        bursts = (burst_share, burst_size, burst_rack)
+        given = (mttf_hours, rate_per_year, shape, repair, bursts, unpredictable)
+        if given != (None, None, 0.7, "lognormal", (0.05, 4.0, 0), 0.0):
             raise ParameterError("--preset", preset, "no other options of the law beside it")
         say(logs.write_log(presets.preset_failures(preset, nodes, days, seed), out))
         return
@@ -130,7 +137,7 @@ def generate_failures(
         rate_per_year=rate_per_year,
         shape=shape,
         heterogeneity=heterogeneity,
-        bursts=times.Bursts(share=burst_share),
+        bursts=times.Bursts(share=burst_share, size=burst_size, rack=burst_rack),
         repair=repair,
         unpredictable=unpredictable,
     )

@@ -26,8 +26,12 @@ NOBODY: Any = np.int64(2**31 - 1)
 MOST_LEVELS: Final = 2**26
 """Entries of the trees by level, at most; with more the nodes are looked at one by one."""
 
-SHARED: Final = record_of("capacity free foreseen doubtful up closed back first")
-"""A node: capacity and what is free of it, thousandths of a processor; predicted time of its next
+ANY: Final = 2**31
+"""Tasks that a node's memory holds where memory does not count."""
+
+SHARED: Final = record_of("capacity free room foreseen doubtful up closed back first")
+"""A node: capacity and what is free of it, thousandths of a processor; how many more tasks its
+memory holds (ANY and near it: memory does not count); predicted time of its next
 failure, s (FAR: none); whether that is so near that the node counts as failing (delta 0); whether
 it is up; whether it takes nothing though it is up; when it is back, s; the first of its tasks
 (-1: none)."""
@@ -51,7 +55,13 @@ class Fleet(NamedTuple):
 
 
 def new_fleet(
-    capacity: npt.NDArray[np.int64], rate: int, least: int, *, by_level: bool, counted: bool
+    capacity: npt.NDArray[np.int64],
+    rate: int,
+    least: int,
+    *,
+    by_level: bool,
+    counted: bool,
+    rooms: npt.NDArray[np.int64] | None = None,
 ) -> Fleet:
     """Return empty nodes that are all up, with nothing foreseen.
 
@@ -61,11 +71,13 @@ def new_fleet(
     rate, least : what a task can use at most, and what it must be given at least, thousandths
     by_level : keep the trees that best-fit asks
     counted : keep the tree that random-select asks
+    rooms : int64[nodes], how many tasks the memory of each holds; None where it does not count
     """
     count = len(capacity)
     width = 1 << max(count - 1, 0).bit_length()
     nodes = records(count, SHARED)
     nodes["capacity"], nodes["free"] = capacity, capacity
+    nodes["room"] = ANY if rooms is None else rooms
     nodes["foreseen"], nodes["up"], nodes["first"] = FAR, 1, -1
     # What is free changes in steps of this: a level is a multiple of it.
     grain = gcd(rate, *(int(one) for one in np.unique(capacity)))
@@ -78,7 +90,7 @@ def new_fleet(
     at[WIDTH], at[GRAIN], at[LEVELS] = width, grain, levels
     at[RATE], at[LEAST], at[UP], at[DIRTY] = rate, least, count, 1
     at[COUNTED] = int(counted)
-    slots = capacity // rate + (capacity % rate >= least)
+    slots = np.minimum(capacity // rate + (capacity % rate >= least), nodes["room"])
     at[SLOTS] = int(slots.sum())
     counts = np.zeros(2 * width if counted else 0, dtype=np.int32)
     if counted:
@@ -98,18 +110,18 @@ def new_fleet(
 
 
 @kernel
-def slots_of(fleet, free):
-    """Return how many tasks fit into this much free capacity."""
-    rate = fleet.at[RATE]
+def slots_of(fleet, one):
+    """Return how many tasks fit into what a node has free."""
+    rate, free = fleet.at[RATE], one.free
     rest = 1 if free % rate >= fleet.at[LEAST] else 0
-    return free // rate + rest
+    return min(free // rate + rest, one.room)
 
 
 @kernel
 def gives(fleet, node):
     """Return what a node has to give, 0 where it takes nothing or has less than the least rate."""
     one = fleet.nodes[node]
-    if one.up == 0 or one.closed != 0 or one.free < fleet.at[LEAST]:
+    if one.up == 0 or one.closed != 0 or one.free < fleet.at[LEAST] or one.room <= 0:
         return 0
     return one.free
 
@@ -187,13 +199,15 @@ def count_again(fleet, node):
 
 @kernel
 def take(fleet, node, rate):
-    """Take capacity of a node; a negative `rate` gives it back."""
+    """Take capacity of a node for a task; a negative `rate` gives it back."""
     one, at = fleet.nodes[node], fleet.at
     before = vouched(fleet, node)
     # SLOTS counts open nodes only: what closed ones have free comes back when they open.
-    if one.up != 0 and one.closed == 0:
-        at[SLOTS] += slots_of(fleet, one.free - rate) - slots_of(fleet, one.free)
+    slots = slots_of(fleet, one)
     one.free -= rate
+    one.room -= 1 if rate > 0 else -1
+    if one.up != 0 and one.closed == 0:
+        at[SLOTS] += slots_of(fleet, one) - slots
     show(fleet, node, before)
 
 
@@ -203,11 +217,11 @@ def open_or_close(fleet, node, up, closed):
     one, at = fleet.nodes[node], fleet.at
     before = vouched(fleet, node)
     if one.up != 0 and one.closed == 0:
-        at[SLOTS] -= slots_of(fleet, one.free)
+        at[SLOTS] -= slots_of(fleet, one)
     at[UP] += up - one.up
     one.up, one.closed = up, closed
     if one.up != 0 and one.closed == 0:
-        at[SLOTS] += slots_of(fleet, one.free)
+        at[SLOTS] += slots_of(fleet, one)
     show(fleet, node, before)
 
 

@@ -85,6 +85,7 @@ def nodes_now(fleet: Fleet, now: int) -> NodesNow:
     """Return what is known of the nodes for a task that starts at `now`, s."""
     rows = fleet.nodes
     gives = (rows["up"] != 0) & (rows["closed"] == 0) & (rows["free"] >= fleet.at[fleets.LEAST])
+    gives &= rows["room"] > 0
     foreseen = rows["foreseen"]
     lasts = np.where(foreseen == FAR, np.inf, (foreseen - now).astype(np.float64))
     return NodesNow(np.where(gives, rows["free"] / PROCESSOR, 0.0), lasts, rows["doubtful"] != 0)

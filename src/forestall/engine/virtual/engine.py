@@ -341,7 +341,7 @@ class VirtualEngine:
             self._refuse(event, "a task that runs, or whose job waits", job)
         # A drained node may be where somebody else started it.
         one = state.fleet.nodes[event.node]
-        if not one["up"] or one["free"] < state.fleet.at[LEAST]:
+        if not one["up"] or one["free"] < state.fleet.at[LEAST] or one["room"] <= 0:
             story = self._stories.of("node", event.node)
             raise TransitionError(
                 event, "a node that is up and has room", f"node {event.node}", story

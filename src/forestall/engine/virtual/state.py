@@ -106,6 +106,7 @@ def new_task_state(
     jobs: int = 16,
     tasks: int = 64,
     at_once: int | None = None,
+    rooms: npt.NDArray[np.int64] | None = None,
 ) -> TaskState:
     """Return a state with empty nodes.
 
@@ -116,6 +117,7 @@ def new_task_state(
     choosing, rules, books : see there
     jobs, tasks : room for so many
     at_once : tasks that can run at a time, where that is known to be fewer than the nodes hold
+    rooms : int64[nodes], how many tasks each node's memory holds; None where it does not count
     """
     fleet = new_fleet(
         capacity,
@@ -123,6 +125,7 @@ def new_task_state(
         least,
         by_level=choosing.strategy == BEST_FIT,
         counted=choosing.strategy == RANDOM,
+        rooms=rooms,
     )
     slots = int((capacity // rate + (capacity % rate >= least)).sum())
     slots = slots if at_once is None else min(slots, at_once)

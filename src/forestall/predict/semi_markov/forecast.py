@@ -15,10 +15,19 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.cycle import MILLION
-from forestall.predict.semi_markov.forecast_kernels import RUNNING, foresee, new_room
+from forestall.predict.semi_markov.forecast_kernels import (
+    RUNNING,
+    PastArrays,
+    accumulate,
+    differences,
+    draw_together,
+    foresee,
+    new_room,
+)
 from forestall.predict.semi_markov.learning import HostHistory
 from forestall.predict.semi_markov.states import FAILING, NAMES, States, Stays, stays
 
@@ -63,24 +72,21 @@ def curves(
     step : seconds
     memory : seconds over which the present load fades into the usual one; 0: it does not count
     """
-    steps = share.shape[-1]
-    between = (reliability[..., :-1] + reliability[..., 1:]) / 2
-    fresh = np.zeros(steps)
+    hosts, _, steps = share.shape
+    between, fresh = np.empty((hosts, RUNNING, steps)), np.zeros(steps)
     if memory > 0:
         fading = np.exp(-step * np.arange(steps + 1) / memory)
         fresh = memory / step * (fading[:-1] - fading[1:])
-    full = speed[:, None, None] * step
-    usual, present = full * (1 - fresh) * share, full * fresh
-    return HostCurves(
-        step,
-        _risen(usual),
-        _risen(usual * between),
-        _risen(present[:, 0]),
-        _risen(present * between),
-        reliability,
-        reliability[..., -1].copy(),
-        step * between.sum(axis=-1),
-    )
+    both = np.empty((3, hosts, RUNNING, steps + 1))
+    present = np.empty((hosts, steps + 1))
+    work, sure, present_sure = both
+    both[..., 0], present[:, 0] = 0.0, 0.0
+    given = (np.ascontiguousarray(share), np.ascontiguousarray(reliability))
+    made = (work, sure, present, present_sure)
+    accumulate(speed * float(step), *given, between, fresh, made)
+    lasting = step * between.sum(axis=-1)
+    alive = reliability[..., -1].copy()
+    return HostCurves(step, work, sure, present, present_sure, reliability, alive, lasting)
 
 
 @dataclass(frozen=True)
@@ -92,12 +98,12 @@ class HostPast:
     history : its states
     given : float64[steps], share of the machine that guests could have had, summed over the
         samples of S1 and S2 in each step
-    seen : float64[steps], how many samples those were
+    seen : int32[steps], how many samples those were
     """
 
     history: HostHistory
     given: Floats
-    seen: Floats
+    seen: npt.NDArray[np.int32]
 
     @classmethod
     def of(
@@ -123,7 +129,7 @@ class HostPast:
         return cls(
             HostHistory(runs, origin, NAMES, FAILING),
             share.reshape(whole, every).sum(axis=1),
-            usable[cut].reshape(whole, every).sum(axis=1).astype(np.float64),
+            usable[cut].reshape(whole, every).sum(axis=1).astype(np.int32),
         )
 
     def until(self, time: int) -> HostHistory:
@@ -136,6 +142,32 @@ class HostPast:
         return replace(history, runs=cut)
 
 
+class HostPasts:
+    """The pasts of hosts in arrays, from which forecasts of all of them are made at once. All must
+    have been seen from and to the same time, in the same steps.
+
+    Attributes
+    ----------
+    hosts : each by itself
+    arrays : of all
+    """
+
+    def __init__(self, hosts: Sequence[HostPast]) -> None:
+        runs = [host.history.runs for host in hosts]
+        told = {(host.history.origin, one.samples) for host, one in zip(hosts, runs, strict=True)}
+        assert len(told) == 1, "hosts that were seen from or to other times"
+        self.arrays = PastArrays(
+            np.cumsum([0, *(len(one.start) for one in runs)], dtype=np.int64),
+            np.concatenate([one.start for one in runs]).astype(np.int64),
+            np.concatenate([one.state for one in runs]).astype(np.int8),
+            np.stack([host.given for host in hosts]),
+            np.stack([host.seen for host in hosts]),
+        )
+        rows = zip(hosts, self.arrays.given, self.arrays.seen, strict=True)
+        # What is large is there once.
+        self.hosts = [replace(host, given=given, seen=seen) for host, given, seen in rows]
+
+
 class Outlook(NamedTuple):
     """What is foretold of hosts for n steps: float64[hosts, 2, n] shares of the machine that a
     guest gets, and float64[hosts, 2, n + 1] chances to be there still, from S1 and from S2."""
@@ -145,7 +177,12 @@ class Outlook(NamedTuple):
 
 
 def foretold(
-    hosts: Sequence[HostPast], start: int, steps: int, *, days: int, pooled: bool = True
+    hosts: Sequence[HostPast] | HostPasts,
+    start: int,
+    steps: int,
+    *,
+    days: int,
+    pooled: bool = True,
 ) -> Outlook:
     """Return the outlook of hosts from Unix time `start` on; all must have been seen from and to
     the same time, in the same steps.
@@ -153,23 +190,21 @@ def foretold(
     The shares are means over the windows that the process is learned from: those that began in the
     same state, or all where none did. A host of which nothing was seen before is taken to stay.
     The chances to stay are those of each host alone or, `pooled`, drawn together: see `pool`.
+    Who asks again and again hands over the hosts as `HostPasts`.
     """
-    history = hosts[0].history
-    step = history.runs.period
-    share = np.empty((len(hosts), RUNNING, steps))
-    reliability = np.ones((len(hosts), RUNNING, steps + 1))
-    begins = history.windows(start, steps * step, days) // step
-    room, alike = new_room(steps), np.empty(len(begins), dtype=np.bool_)
-    for k, host in enumerate(hosts):
-        runs, cut = host.history.runs, host.until(start)
-        assert (host.history.origin, runs.samples) == (history.origin, history.runs.samples)
-        both = foresee(
-            (runs.start, runs.state), len(cut.runs.start), cut.runs.samples, begins,
-            (host.given, host.seen), room, alike, share[k], reliability[k],
-        )  # fmt: skip
-        if not both and cut.runs.samples:
-            process = cut.process(start, steps * step, days=days)
-            reliability[k] = process.reliability_of_each(steps)
+    pasts = hosts if isinstance(hosts, HostPasts) else HostPasts(hosts)
+    every = pasts.hosts
+    step = every[0].history.runs.period
+    share = np.empty((len(every), RUNNING, steps))
+    reliability = np.ones((len(every), RUNNING, steps + 1))
+    sure = np.zeros(len(every), dtype=np.bool_)
+    begins = every[0].history.windows(start, steps * step, days) // step
+    samples = every[0].until(start).runs.samples
+    room = new_room(steps, len(begins))
+    foresee(pasts.arrays, samples, begins, room, share, reliability, sure)
+    for k in np.flatnonzero(~sure) if samples else ():
+        process = every[k].until(start).process(start, steps * step, days=days)
+        reliability[k] = process.reliability_of_each(steps)
     return Outlook(share, pool(reliability, len(begins)) if pooled else reliability)
 
 
@@ -192,16 +227,12 @@ def pool(reliability: Floats, windows: int) -> Floats:
     """
     if len(reliability) < 2:
         return reliability
-    mean = reliability.mean(axis=0)
-    between = reliability.var(axis=0, ddof=1).sum(axis=-1)
+    mean, apart = reliability.mean(axis=0), np.empty(reliability.shape[1:])
+    differences(reliability, mean, apart)
+    between = (apart / (len(reliability) - 1)).sum(axis=-1)
     chance = (mean * (1 - mean)).sum(axis=-1) / max(windows, 1)
     weight = np.ones(RUNNING)
     np.divide(between - chance, between, out=weight, where=between > 0)
-    weight = np.maximum(weight, 0.0)[:, None]
-    drawn: Floats = weight * reliability + (1 - weight) * mean
+    drawn = reliability.copy()
+    draw_together(drawn, mean, np.maximum(weight, 0.0))
     return drawn
-
-
-def _risen(values: Floats) -> Floats:
-    """Return float64[..., n + 1]: the sums of the first 0, 1, ... values."""
-    return np.concatenate((np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)), axis=-1)

@@ -8,7 +8,14 @@ import numpy as np
 
 from forestall.model.errors import ParameterError
 from forestall.model.hosts import HostTraces
-from forestall.predict.semi_markov.forecast import HostCurves, HostPast, Outlook, curves, foretold
+from forestall.predict.semi_markov.forecast import (
+    HostCurves,
+    HostPast,
+    HostPasts,
+    Outlook,
+    curves,
+    foretold,
+)
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.simulate.cycle.outcome import HostRuns
 from forestall.simulate.cycle.parameters import CycleParameters
@@ -34,7 +41,7 @@ class Forecasts:
     def __init__(self, hosts: HostTraces, parameters: CycleParameters) -> None:
         self.hosts, self.parameters = hosts, parameters
         self.made = 0
-        self._pasts: list[HostPast] | None = None
+        self._pasts: HostPasts | None = None
         self._kept: dict[int, Outlook] = {}
         self.states: HostRuns = prepare_hosts(hosts, parameters)
 
@@ -80,10 +87,10 @@ class Forecasts:
             self._kept[slot] = outlook
         return outlook
 
-    def pasts(self) -> list[HostPast]:
-        """Return all that was seen of each host; made at the first call."""
+    def pasts(self) -> HostPasts:
+        """Return all that was seen of the hosts; made at the first call."""
         if self._pasts is None:
-            self._pasts = [self._past(number) for number in range(len(self.hosts))]
+            self._pasts = HostPasts([self._past(number) for number in range(len(self.hosts))])
         return self._pasts
 
     def _past(self, number: int) -> HostPast:

@@ -12,6 +12,7 @@ from forestall.model.virtual import PROCESSOR
 from forestall.model.virtual_books import Begun, Ended, MoveEnd
 from forestall.simulate.kit.failures import outage_seconds
 from forestall.simulate.kit.sums import exact_sum, spread
+from forestall.simulate.virtual.prepare import capacities
 from forestall.simulate.virtual.tables import (
     DROPPED,
     JOB_FATES,
@@ -115,10 +116,14 @@ def kept_work(chain: Chains) -> Int:
 # --------------------------------------------------------------------------------------- capacity
 
 
-def down_seconds(outcome: VirtualOutcome, start: int, end: int) -> int:
-    """Return the seconds within [start, end) in which nodes were down, summed over nodes."""
-    log, number = outcome.failures, outcome.struck["number"]
-    time = outcome.struck["time"]
+def down_seconds(
+    outcome: VirtualOutcome, start: int, end: int, which: npt.NDArray[np.bool_]
+) -> int:
+    """Return the seconds within [start, end) in which nodes were down, summed over those nodes of
+    which `which`, bool[nodes], holds."""
+    log, struck = outcome.failures, outcome.struck
+    struck = struck[which[log.node[struck["number"]]]]
+    number, time = struck["number"], struck["time"]
     return outage_seconds(log.node[number], time, log.downtime[number], start, end)
 
 
@@ -136,7 +141,7 @@ def processor_seconds(outcome: VirtualOutcome, fates: TaskFates) -> dict[str, in
     runs, parameters = outcome.runs, outcome.parameters
     start = int(outcome.workload.jobs.submit[0])
     span = max(outcome.end - start, 0)
-    capacity = parameters.processors_per_node * PROCESSOR
+    capacity = capacities(parameters)
     held = exact_sum(runs["rate"] * (runs["end"] - runs["start"]))
     whole = np.where(fates.finished, fates.work, 0)
     account = {
@@ -145,8 +150,11 @@ def processor_seconds(outcome: VirtualOutcome, fates: TaskFates) -> dict[str, in
         "stopped": exact_sum(np.where(fates.finished, 0, fates.done)),
         "paused": held - exact_sum(runs["work"]),
         "idle": 0,
-        "down": capacity * down_seconds(outcome, start, start + span),
-        "total": parameters.nodes * capacity * span,
+        "down": sum(
+            int(size) * down_seconds(outcome, start, start + span, capacity == size)
+            for size in np.unique(capacity)
+        ),
+        "total": int(capacity.sum()) * span,
     }
     assert account["useful"] + account["lost"] + account["stopped"] == exact_sum(runs["work"]), (
         "the work of stays does not add up to that of tasks"

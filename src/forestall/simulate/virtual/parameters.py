@@ -3,12 +3,22 @@ allows."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from forestall.decide.virtual.entries import MIGRATIONS, SOURCES, STRATEGIES
+from forestall.model.errors import ParameterError
 from forestall.model.units import MOST_PROCESSORS
+from forestall.model.virtual import SizedNodes, parse_node_sizes
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
     CheckpointOverhead,
@@ -39,8 +49,17 @@ class VirtualParameters(BaseModel):
     nodes: Nodes = 128
     processors_per_node: Annotated[int, Field(ge=1, le=MOST_PROCESSORS)] = setting(
         1, "What a node has",
-        about="capacity of a node; every node has the same",
+        about="capacity of a node; every node has the same, unless `node_sizes` says otherwise",
         label="Processors of a node", axis="count",
+    )  # fmt: skip
+    node_sizes: str | None = setting(
+        None, "Nodes of unlike size in place of {processors_per_node}: how many of how many "
+        "processors, in order, and of what memory, which counts with {vm_memory}",
+        about="nodes of unlike size, in order, such as `48x4+16x8:64GiB`: 48 nodes of 4 "
+        "processors, then 16 of 8 and 64 GiB. They make up `nodes`, and stand in place of "
+        "`processors_per_node`; [memory](../models/virtual-machines.md#nodes-of-unlike-size) "
+        "counts where machines have some (`vm_memory`)",
+        shown="NxP[:MEMORY]+...", unset="all alike", label="Nodes",
     )  # fmt: skip
     strategy: Annotated[str, STRATEGIES] = setting(
         "best-fit", "How nodes are chosen for tasks; module:Class is a strategy of your own, whose "
@@ -149,6 +168,31 @@ class VirtualParameters(BaseModel):
             thousandths = getattr(self, name) * 1000
             if abs(thousandths - round(thousandths)) > 1e-6:
                 raise ValueError(f"{name} should be whole thousandths of a processor")
-        if self.least_rate > min(self.task_processors, self.processors_per_node):
+        fewest = min(one.processors for one in self.machine)
+        if self.least_rate > min(self.task_processors, fewest):
             raise ValueError("least_rate should be at most task_processors and a node's processors")
+        count = sum(one.nodes for one in self.machine)
+        if count != self.nodes:
+            raise ValueError(f"node_sizes should be sizes of {self.nodes} nodes, not of {count}")
+        memories = [one.memory for one in self.machine if one.memory is not None]
+        if memories and self.vm_memory is None:
+            raise ValueError("vm_memory should be given where nodes have memory")
+        if memories and self.vm_memory is not None and self.vm_memory > max(memories):
+            raise ValueError("vm_memory should be at most what some node has")
         return self
+
+    @property
+    def machine(self) -> tuple[SizedNodes, ...]:
+        """The nodes by size, in order."""
+        if self.node_sizes is None:
+            return (SizedNodes(self.nodes, self.processors_per_node, None),)
+        try:
+            return parse_node_sizes(self.node_sizes)
+        except ParameterError as error:
+            raise ValueError(f"node_sizes should be {error.allowed}") from None
+
+    @model_serializer(mode="wrap")
+    def _told(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the parameters; sizes of nodes only where they are unlike."""
+        told: dict[str, Any] = handler(self)
+        return {n: v for n, v in told.items() if n != "node_sizes" or v is not None}

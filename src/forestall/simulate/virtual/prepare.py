@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from forestall.decide.virtual.fleet_kernels import ANY
 from forestall.decide.virtual.migration import Transfer, pre_copy, stop_and_copy
+from forestall.model.arrays import Ints
 from forestall.model.errors import InputError
 from forestall.model.jobs import Jobs
 from forestall.model.virtual import PROCESSOR
@@ -21,11 +23,29 @@ def thousandths(processors: float) -> int:
     return round(processors * PROCESSOR)
 
 
-def slots_per_node(parameters: VirtualParameters) -> int:
-    """Return how many tasks an empty node has room for."""
-    capacity = thousandths(parameters.processors_per_node)
+def capacities(parameters: VirtualParameters) -> Ints:
+    """Return int64[nodes]: what each node has, thousandths of a processor."""
+    sizes = parameters.machine
+    each = [thousandths(one.processors) for one in sizes]
+    return np.repeat(np.array(each, dtype=np.int64), [one.nodes for one in sizes])
+
+
+def rooms(parameters: VirtualParameters) -> Ints:
+    """Return int64[nodes]: how many virtual machines the memory of each node holds; ANY where it
+    does not count."""
+    sizes, memory = parameters.machine, parameters.vm_memory
+    each = [
+        ANY if one.memory is None or memory is None else int(one.memory // memory) for one in sizes
+    ]
+    return np.repeat(np.array(each, dtype=np.int64), [one.nodes for one in sizes])
+
+
+def slots_of_machine(parameters: VirtualParameters) -> int:
+    """Return how many tasks the empty nodes have room for."""
+    capacity = capacities(parameters)
     rate, least = thousandths(parameters.task_processors), thousandths(parameters.least_rate)
-    return capacity // rate + (capacity % rate >= least)
+    by_rate = capacity // rate + (capacity % rate >= least)
+    return int(np.minimum(by_rate, rooms(parameters)).sum())
 
 
 def transfer_of(parameters: VirtualParameters) -> Transfer:
@@ -54,7 +74,7 @@ def prepare_virtual(jobs: Jobs, parameters: VirtualParameters) -> VirtualWorkloa
     Raises InputError where none is left, or there is more than the clock or the counters hold.
     """
     check_times("a submit time", jobs.submit, 0)
-    most = parameters.nodes * slots_per_node(parameters)
+    most = slots_of_machine(parameters)
     text = f"jobs of more tasks than the {most} that the {parameters.nodes} nodes have room for"
     cleaning, keep = sieve(jobs, most, text)
     kept = jobs.take(keep)

@@ -23,7 +23,14 @@ from forestall.simulate.virtual import loop_kernels as loop
 from forestall.simulate.virtual import world_kernels as worlds
 from forestall.simulate.virtual.outcome import FATE, TaskLog, VirtualOutcome, VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
-from forestall.simulate.virtual.prepare import lead_of, slots_per_node, thousandths, transfer_of
+from forestall.simulate.virtual.prepare import (
+    capacities,
+    lead_of,
+    rooms,
+    slots_of_machine,
+    thousandths,
+    transfer_of,
+)
 from forestall.traces.streams import stream
 
 
@@ -71,15 +78,14 @@ def new_state(
     """Return the engine's state with all jobs known, before anything has happened."""
     jobs = workload.jobs
     tasks = int(jobs.size.sum())
-    room = 3 * min(tasks, parameters.nodes * slots_per_node(parameters)) + 64
+    room = 3 * min(tasks, slots_of_machine(parameters)) + 64
     books = Books(
         records(tasks + tasks // 8 + room, RUN, zeroed=False),
         records(room, MOVE, zeroed=False),
         records(64, STRUCK, zeroed=False),
     )
-    capacity = np.full(parameters.nodes, thousandths(parameters.processors_per_node))
     state = new_task_state(
-        capacity,
+        capacities(parameters),
         thousandths(parameters.task_processors),
         thousandths(parameters.least_rate),
         choosing_of(parameters, own),
@@ -88,6 +94,7 @@ def new_state(
         jobs=0,
         tasks=tasks,
         at_once=tasks,
+        rooms=rooms(parameters),
     )
     table = records(len(jobs), JOB)
     table["submit"], table["deadline"] = jobs.submit, workload.deadline

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
@@ -88,7 +89,7 @@ def generate_failures(
     order = np.lexsort((slots, times))
     order = order[times[order] < length]
     downtime = law.draw(len(order), stream(seeds.how_long, "failures", "repair"))
-    number = stream(seeds.which, "failures", "which").permutation(nodes)
+    number = _numbers(nodes, bursts.rack, seeds.which)
     whole, node = np.floor(times[order]).astype(np.int64), number[slots[order]]
     final = np.lexsort((node, whole))
     kinds = np.where(together[order][final], "burst", "single")
@@ -103,6 +104,18 @@ def generate_failures(
         source=f"generated, {seed if isinstance(seed, Seeds) else f'seed {seed}'}",
     )
     return _hide(failures, unpredictable, seeds.when) if unpredictable else failures
+
+
+def _numbers(nodes: int, rack: int, seed: int) -> npt.NDArray[np.int64]:
+    """Return int64[nodes]: which node each slot is; those of one rack stay together."""
+    rng = stream(seed, "failures", "which")
+    if not 0 < rack < nodes:
+        return rng.permutation(nodes)
+    whole = nodes // rack
+    # What is left over makes a smaller rack, the last one.
+    order = [*rng.permutation(whole).tolist(), *([whole] if nodes % rack else [])]
+    slots = [np.arange(k * rack, min((k + 1) * rack, nodes)) for k in order]
+    return np.concatenate([rng.permutation(mine) for mine in slots])
 
 
 def _check(nodes: int, days: float, unpredictable: float) -> None:

@@ -84,11 +84,14 @@ class Bursts:
     share : of all failures, those that follow another
     size : mean number of followers of a failure that has some (geometric, at least 1)
     spread : mean delay of a follower, s (exponential)
+    rack : slots that stand together; followers are in the rack of the failure that they follow.
+        0: they are anywhere
     """
 
     share: float = 0.0
     size: float = 4.0
     spread: float = 60.0
+    rack: int = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.share < 1:
@@ -96,6 +99,8 @@ class Bursts:
         if not 1 <= self.size < np.inf:
             raise ParameterError("burst-size", self.size, "a finite number of at least 1")
         positive("burst-spread", self.spread)
+        if self.rack < 0 or self.rack == 1:
+            raise ParameterError("burst-rack", self.rack, "at least 2 nodes, or 0 for none")
         if self.chance > 1:
             allowed = f"at least {self.share / (1 - self.share):.3g} for a share of {self.share:g}"
             raise ParameterError("burst-size", self.size, allowed)
@@ -109,13 +114,19 @@ class Bursts:
         """Return (time, slot, position of the leader) of the followers of these failures.
 
         The followers of a failure are on different slots, none of them its own. There are no more
-        of them than other slots, so that bursts of a small machine are smaller than asked for.
+        of them than other slots (in its rack), so that bursts of a small machine are smaller than
+        asked for.
         """
         rng = stream(seed, "failures", "bursts")
         leads = np.flatnonzero(rng.random(len(time)) < self.chance)
-        many = np.minimum(rng.geometric(1 / self.size, len(leads)), slots - 1)
+        rack = min(self.rack or slots, slots)
+        first = slot[leads] // rack * rack
+        width = np.minimum(rack, slots - first)
+        many = np.minimum(rng.geometric(1 / self.size, len(leads)), width - 1)
         leader = np.repeat(leads, many)
         delay = rng.exponential(self.spread, len(leader))
-        steps = [rng.choice(slots - 1, count, replace=False) + 1 for count in many.tolist()]
+        drawn = zip(width.tolist(), many.tolist(), strict=True)
+        steps = [rng.choice(wide - 1, count, replace=False) + 1 for wide, count in drawn if count]
         step = np.concatenate([np.empty(0, dtype=np.int64), *steps])
-        return time[leader] + delay, (slot[leader] + step) % slots, leader
+        first, width = np.repeat(first, many), np.repeat(width, many)
+        return time[leader] + delay, first + (slot[leader] - first + step) % width, leader

@@ -108,9 +108,10 @@ class Outages:
     start: Int
     end: Int
 
-    def seconds(self, begin: int, end: int) -> int:
-        """Return the node-seconds within [begin, end)."""
-        return int((np.clip(self.end, begin, end) - np.clip(self.start, begin, end)).sum())
+    def held(self, begin: int, end: int, capacity: Int) -> int:
+        """Return the capacity, int64[nodes], times the seconds within [begin, end)."""
+        seconds = np.clip(self.end, begin, end) - np.clip(self.start, begin, end)
+        return int((capacity[self.node] * seconds).sum())
 
 
 def outages(run: VirtualRun) -> Outages:
@@ -202,8 +203,8 @@ def account_of(run: Facts) -> dict[str, int]:
     full = whole[stays.index]
     done = total(stays.work)
     hold = total(every.rate * np.maximum(every.end - every.start, 0))
-    whole_machine = given.nodes * given.capacity * (end - begin)
-    out = given.capacity * run.down.seconds(begin, end)
+    whole_machine = int(given.capacity.sum()) * (end - begin)
+    out = run.down.held(begin, end, given.capacity)
     return {
         "useful": total(counted[full]),
         "lost": total(stays.lost),

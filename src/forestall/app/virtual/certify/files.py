@@ -14,8 +14,9 @@ import numpy as np
 
 from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.sheet import Int, Rows, Sheet, Summary
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS
+from forestall.model.virtual import parse_node_sizes
 from forestall.model.virtual_books import Begun, Ended, MoveEnd
 
 PARTS = 1000
@@ -157,7 +158,8 @@ class Given:
     s, 0 where there are none, and what each takes."""
 
     nodes: int
-    capacity: int
+    capacity: Int
+    memory: Int
     most: int
     least: int
     migrates: bool
@@ -175,10 +177,13 @@ class Given:
         p = "parameters."
         migrates, copy, still = _transfer(said)
         told = said.told(p + "lead")
+        nodes = said.whole(p + "nodes", 1, read.MAX_NODES)
+        capacity, memory = _machine(said, nodes)
         periodic = said.word(p + "checkpoint", ("none", "periodic")) == "periodic"
         return cls(
-            nodes=said.whole(p + "nodes", 1, read.MAX_NODES),
-            capacity=PARTS * said.whole(p + "processors_per_node", 1, 2**20),
+            nodes=nodes,
+            capacity=capacity,
+            memory=memory,
             most=round(PARTS * said.number(p + "task_processors", 0, 2**20)),
             least=round(PARTS * said.number(p + "least_rate", 0, 2**20)),
             migrates=migrates,
@@ -190,6 +195,29 @@ class Given:
             interval=said.whole(p + "checkpoint_interval", 1, MAX_SECONDS) if periodic else 0,
             overhead=said.whole(p + "checkpoint_overhead", 0, MAX_SECONDS) if periodic else 0,
         )
+
+
+def _machine(said: Summary, nodes: int) -> tuple[Int, Int]:
+    """Return int64[nodes], what each node has, thousandths of a processor, and how many machines
+    its memory holds (2**31: it does not count)."""
+    p = "parameters."
+    told = said.value("parameters", (dict,), "parameters").get("node_sizes")
+    if told is None:
+        each = PARTS * said.whole(p + "processors_per_node", 1, 2**20)
+        return np.full(nodes, each), np.full(nodes, 2**31)
+    try:
+        sizes = parse_node_sizes(str(told))
+    except ParameterError as error:
+        raise TraceError(said.path, str(error), field=p + "node_sizes") from None
+    counts = [one.nodes for one in sizes]
+    if sum(counts) != nodes:
+        raise TraceError(said.path, f"{told!r} is not {nodes} nodes", field=p + "node_sizes")
+    machine = said.number(p + "vm_memory", 1e-9, 2**31) if said.told(p + "vm_memory") else None
+    holds = [
+        2**31 if one.memory is None or machine is None else int(one.memory // machine)
+        for one in sizes
+    ]
+    return np.repeat([PARTS * one.processors for one in sizes], counts), np.repeat(holds, counts)
 
 
 def _transfer(said: Summary) -> tuple[bool, int, int]:

@@ -19,7 +19,7 @@ def capacity(run: Facts, finding: Finding) -> str:
     finding.where(backwards, text, names, stays.number, stays.end, stays.line)
     axis = Axis.over(stays.start, stays.end)
     keys, load = levels(axis, stays.node, stays.start, stays.end, stays.rate)
-    over = load > given.capacity
+    over = load > given.capacity[axis.owner(keys)]
     if over.any():
         second = np.searchsorted(keys, axis.key(stays.node, stays.start))
         bad = over[second] & (stays.end > stays.start)
@@ -27,10 +27,30 @@ def capacity(run: Facts, finding: Finding) -> str:
             "node {0} gives {1:.3f} of its {2:g} processors from {3} on, when task {5} of job {4} "
             "starts there (runs.csv, line {6})"
         )
-        whole = np.full(len(stays), given.capacity / 1000)
+        whole = given.capacity[stays.node] / 1000
         labels = (stays.node, load[second] / 1000, whole, stays.start)
         finding.where(bad, text, *labels, names, stays.number, stays.line)
-    return f"{given.nodes} nodes never give more than {given.capacity / 1000:g}"
+    memory = _memory(run, finding, axis)
+    sizes = " or ".join(f"{size / 1000:g}" for size in np.unique(given.capacity).tolist())
+    return f"{given.nodes} nodes never give more than {sizes}{memory}"
+
+
+def _memory(run: Facts, finding: Finding, axis: Axis) -> str:
+    """At no second are there more machines on a node than its memory holds."""
+    stays, given = run.stays, run.given
+    if given.memory.min() >= 2**31:
+        return ""
+    keys, count = levels(axis, stays.node, stays.start, stays.end, np.ones(len(stays), np.int64))
+    over = count > given.memory[axis.owner(keys)]
+    second = np.searchsorted(keys, axis.key(stays.node, stays.start))
+    bad = over[second] & (stays.end > stays.start)
+    text = (
+        "node {0} has {1} machines from {3} on, and memory for {2}, when task {5} of job {4} "
+        "starts there (runs.csv, line {6})"
+    )
+    labels = (stays.node, count[second], given.memory[stays.node], stays.start)
+    finding.where(bad, text, *labels, run.jobs.name[stays.job], stays.number, stays.line)
+    return ", nor hold more machines than their memory"
 
 
 def rates(run: Facts, finding: Finding) -> str:

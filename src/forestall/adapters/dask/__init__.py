@@ -1,0 +1,1 @@
+"""Dask: the same work on many things, on the machines of a cluster."""
