@@ -207,7 +207,7 @@ def pipeline(folder: Path, mib: int) -> None:
     write_half(path, mib)
     cores = len(os.sched_getaffinity(0))
     with path.open("rb") as file:
-        chunks = [bytes(cut.data) for cuts in cut_stream(file, Cutting()) for cut in cuts]
+        chunks = [bytes(one) for cuts in cut_stream(file, Cutting()) for one in cuts.parts]
     parts = [chunks[k::cores] for k in range(cores)]
 
     def shrink(part: list[bytes]) -> int:

@@ -18,12 +18,9 @@ import numpy.typing as npt
 from forestall.vault.codes import Code
 from forestall.vault.envelopes import Content
 from forestall.vault.fragments import DamagedError
-from forestall.vault.packs import PackedChunk
+from forestall.vault.packs import NAME, Counts, PackedChunks
 
 Bytes = npt.NDArray[np.uint8]
-Counts = npt.NDArray[np.uint32]
-NAME: Final = 32
-"""Bytes of the name of a chunk or pack."""
 NOBODY: Final = 0xFFFF
 """In place of a host's number, for a piece that no host has."""
 
@@ -33,7 +30,7 @@ class WrittenPack(NamedTuple):
     its code the number of the host that has the piece, among the directory's hosts."""
 
     name: bytes
-    chunks: tuple[PackedChunk, ...]
+    chunks: PackedChunks
     length: int
     hosts: tuple[int, ...]
 
@@ -68,16 +65,15 @@ class Directory:
     @classmethod
     def of(cls, name: str, code: Code, hosts: Sequence[str], packs: Sequence[WrittenPack]) -> Self:
         """Return the directory of packs."""
-        chunks = [one for pack in packs for one in pack.chunks]
         return cls(
             name, code, tuple(hosts),
             _names(pack.name for pack in packs),
             np.array([pack.length for pack in packs], np.uint32),
-            np.array([len(pack.chunks) for pack in packs], np.uint32),
+            np.array([len(pack.chunks.plain) for pack in packs], np.uint32),
             np.array([pack.hosts for pack in packs], np.uint16).reshape(-1, code.pieces),
-            _names(one.name for one in chunks),
-            np.array([one.length for one in chunks], np.uint32),
-            np.array([one.stored for one in chunks], np.uint32),
+            _names(pack.chunks.names for pack in packs),
+            np.concatenate([pack.chunks.plain for pack in packs]),
+            np.concatenate([pack.chunks.stored for pack in packs]),
         )  # fmt: skip
 
     @classmethod
@@ -117,11 +113,7 @@ class Directory:
     def pack(self, number: int, first: int) -> WrittenPack:
         """Return a pack, of which the `first` chunk has that place."""
         span = slice(first, first + int(self.counts[number]))
-        raw, plain, stored = self.chunks[span].tobytes(), self.plain[span], self.stored[span]
-        chunks = tuple(
-            PackedChunk(raw[NAME * k : NAME * (k + 1)], length, small)
-            for k, (length, small) in enumerate(zip(plain.tolist(), stored.tolist(), strict=True))
-        )
+        chunks = PackedChunks(self.chunks[span].tobytes(), self.plain[span], self.stored[span])
         name = self.packs[number].tobytes()
         hosts = tuple(self.placed[number].tolist())
         return WrittenPack(name, chunks, int(self.lengths[number]), hosts)

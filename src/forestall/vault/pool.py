@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self, TypeVar
 
 from forestall.model.errors import InputError, ParameterError
-from forestall.vault.fragments import DamagedError
+from forestall.vault.fragments import DamagedError, Fragment, fragment_of
 from forestall.vault.hosts.host import AbsentError, HostError, StorageHost
 
 T = TypeVar("T")
@@ -84,13 +84,22 @@ class HostPool:
         """Names of the hosts."""
         return [one.name for one in self.hosts]
 
-    def put(self, number: int, key: str, data: bytes) -> Future[None]:
-        """Begin to store an object on a host."""
-        return self._ask(number, lambda host: host.put(key, data), lambda _: len(data))
+    def put(self, number: int, key: str, parts: Sequence[bytes | memoryview]) -> Future[None]:
+        """Begin to store an object on a host, given in parts that follow one another."""
+        size = sum(map(len, parts))
+        return self._ask(number, lambda host: host.put_parts(key, parts), lambda _: size)
 
     def get(self, number: int, key: str) -> Future[bytes]:
         """Begin to fetch an object from a host."""
         return self._ask(number, lambda host: host.get(key), len)
+
+    def fragment(self, number: int, key: str, pack: bytes, place: int) -> Future[Fragment]:
+        """Begin to fetch a piece of a pack from a host; the request ends with DamagedError where
+        that is not what lies there."""
+        return self._ask(
+            number, lambda host: fragment_of(host.get(key), pack, place),
+            lambda found: len(found.piece),
+        )  # fmt: skip
 
     def each(self, ask: Callable[[StorageHost], T]) -> dict[int, T | HostError]:
         """Ask all hosts at once; return each one's answer, or what was wrong."""
@@ -158,12 +167,13 @@ class HostPool:
     def by_speed(self) -> list[int]:
         """Return the hosts' numbers: those that answered last before those that did not, the fast
         ones first, less what they are busy with."""
+        return sorted(range(len(self.hosts)), key=lambda number: (*self.expected(number), number))
 
-        def rank(number: int) -> tuple[bool, float, int]:
-            seen = self.seen[number]
-            return bool(seen.said), (1 + seen.asked) / seen.rate, number
-
-        return sorted(range(len(self.hosts)), key=rank)
+    def expected(self, number: int) -> tuple[bool, float]:
+        """Return whether a host did not answer last, and the seconds that a byte from it takes, with
+        what it is asked for already."""
+        seen = self.seen[number]
+        return bool(seen.said), (1 + seen.asked) / seen.rate
 
     def _ask(
         self, number: int, ask: Callable[[StorageHost], T], size: Callable[[T], int]

@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from forestall.model.errors import InputError, UnwritableError
 from forestall.vault.chunks import NameOf
+from forestall.vault.codes import Data
 from forestall.vault.fetching import Fetch
 from forestall.vault.keys import save_of
 from forestall.vault.manifests import Directory, Manifest, references_of
-from forestall.vault.packs import Data
 from forestall.vault.pool import LostError
 from forestall.vault.repository import Vault
 from forestall.vault.sources import checked_entries, finish, make_folders
@@ -127,7 +127,7 @@ def _fill(
     places = Places(vault, manifest, folder, fresh=not begun)
 
     def make(fetch: Fetch, need: Needed) -> tuple[Fetch, int]:
-        chunks = fetch.wanted(frozenset(need.chunks[:, 0].tolist()))
+        chunks = fetch.wanted(np.unique(need.chunks[:, 0]).tolist())
         return fetch, places.write(need.chunks, chunks)
 
     def settle(most: int) -> None:

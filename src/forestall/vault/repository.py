@@ -141,6 +141,11 @@ class Vault:
         """Decrypt, where the vault does."""
         return content if self.key is None else self.key.unseal(content)
 
+    @property
+    def unsealing(self) -> Callable[[bytes], bytes] | None:
+        """What decrypts; None where the vault is not encrypted."""
+        return None if self.key is None else self.key.unseal
+
     # ------------------------------------------------------------------------- small objects
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -38,8 +38,12 @@ class FolderHost(StorageHost):
 
     def put(self, key: str, data: bytes) -> None:
         """Write an object beside its place, wait for the disk, and rename it."""
+        self.put_parts(key, [data])
+
+    def put_parts(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
+        """Write an object beside its place, wait for the disk, and rename it."""
         with self.writing(key) as file:
-            file.write(data)
+            file.writelines(parts)
 
     def get(self, key: str) -> bytes:
         """Return an object."""

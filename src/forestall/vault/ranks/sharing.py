@@ -167,10 +167,9 @@ class SharedSave:
                 first, size = len(lengths), 0
                 with one.open() as stream:
                     for cuts in cut_stream(stream, self._vault.rules.cutting, self._vault.name_of):
-                        for name, data in cuts:
-                            names += name
-                            lengths.append(len(data))
-                            size += len(data)
+                        names += b"".join(cuts.names)
+                        lengths.extend(map(len, cuts.parts))
+                        size += cuts.size
                 entries.append(
                     SavedEntry(one.path, "file", 0o600, now, size, first, len(lengths) - first)
                 )
@@ -194,7 +193,7 @@ class SharedSave:
             self._known = known_chunks(self._vault, self.settings.label)
             raw = self._merged.whole.names.tobytes()
             size = 32
-            found = [self._known.find(raw[at : at + size]) for at in range(0, len(raw), size)]
+            found = self._known.find([raw[at : at + size] for at in range(0, len(raw), size)])
             self._refs = np.array([_NONE if one is None else one for one in found], np.uint64)
             return {"write": (self._refs == _NONE).astype(np.uint8)}
 
@@ -297,8 +296,8 @@ class SharedSave:
                         name = raw[32 * place : 32 * place + 32]
                         if self._vault.name_of(memoryview(data)) != name:
                             raise InputError(f"{one.path} was changed while it was saved")
-                        part = parts.setdefault(writer.part, len(parts))
-                        refs[place] = (part << 32) + writer.add(name, data)
+                        ((part, first, _),) = writer.add([(name, data)])
+                        refs[place] = (parts.setdefault(part, len(parts)) << 32) + first
                         left[place] = False
                         new += len(data)
             writer.finish()
@@ -341,11 +340,12 @@ class SharedSave:
                 for cuts in cut_stream(
                     io.BytesIO(data), self._vault.rules.cutting, self._vault.name_of
                 ):
-                    for name, part in cuts:
-                        if writer.part not in parts:
-                            parts.append(writer.part)
-                        where = parts.index(writer.part)
-                        found.append((where << 32) + writer.add(name, bytes(part)))
+                    chunks = [(name, bytes(one)) for name, one in zip(*cuts, strict=True)]
+                    for part, at, some in writer.add(chunks):
+                        if part not in parts:
+                            parts.append(part)
+                        base = (parts.index(part) << 32) + at
+                        found.extend(range(base, base + some))
                 entries.append(SavedEntry(path, "file", 0o600, int(self._vault.clock() * 1e9),
                                      len(data), count + first, len(found) - first))  # fmt: skip
             writer.finish()
