@@ -3,7 +3,7 @@ wait for it another is asked beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Final
@@ -19,9 +19,9 @@ from forestall.vault.repository import Vault
 
 HEDGE: Final = 1.0
 """s after which a piece that has not come is asked for elsewhere, too."""
-DECODED: Final = 1e9
-"""Bytes/s at which a pack is made from pieces that are not all its data: for a piece of parity a
-host must be that much faster."""
+DECODED: Final = 1e8
+"""Bytes/s at which a pack counts as made from pieces that are not all its data: for one of parity a
+host must be that much faster. It is quicker, but takes the processor from all else."""
 
 
 @dataclass
@@ -167,8 +167,4 @@ class Fetch:
         number = self.pack.hosts[place]
         if number == NOBODY or number >= len(self.hosts):
             return None
-        return self._numbers.get(self.hosts[number])
-
-    @property
-    def _numbers(self) -> Mapping[str, int]:
-        return {name: number for number, name in enumerate(self.vault.pool.names)}
+        return self.vault.pool.numbers.get(self.hosts[number])

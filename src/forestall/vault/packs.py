@@ -87,21 +87,17 @@ def pack_of(
 
 def _shrunk(data: Sequence[Data], compression: Compression) -> Sequence[Data]:
     """Return chunks compressed, or as they are where that is not tried."""
+    if not data:
+        return data
     if compression != "auto":
         return _compressed(data, compression)
-    sample = data[::_EVERY]
-    # As one chunk for Blosc2, to which each call costs as much as several chunks do.
-    tried = {way: sample if way == "zstd" else [b"".join(sample)] for way in _TRIED}
-    sizes = {way: _least(tried[way], _compressed(tried[way], way)) for way in _TRIED}
+    # As one chunk: a call of Blosc2 costs as much as several chunks do.
+    sample = b"".join(data[::_EVERY])
+    sizes = {way: sum(map(len, _compressed([sample], way))) for way in _TRIED}
     best = min(_TRIED, key=lambda way: sizes[way])
-    if sizes[best] > _WORTH * sum(map(len, sample)):
+    if sizes[best] > _WORTH * len(sample):
         return _probed(data)
     return _compressed(data, best)
-
-
-def _least(data: Sequence[Data], small: Sequence[Data]) -> int:
-    """Return the bytes of chunks, each as it is or compressed, as is less."""
-    return sum(map(min, map(len, data), map(len, small)))
 
 
 def _probed(data: Sequence[Data]) -> Sequence[Data]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, Self, TypeVar
 
 from forestall.model.errors import InputError, ParameterError
@@ -14,6 +15,8 @@ from forestall.vault.fragments import DamagedError, Fragment, fragment_of
 from forestall.vault.hosts.host import AbsentError, HostError, StorageHost
 
 T = TypeVar("T")
+TELLS: Final = 64 * 1024
+"""Bytes from which on an object tells how fast a host is: smaller ones tell how far it is."""
 THREADS: Final = 2
 """Requests that a host gets at once."""
 
@@ -27,7 +30,7 @@ class LostError(InputError):
 @dataclass
 class HostNow:
     """What was seen of a host since the vault was opened: requests under way, bytes and seconds of
-    those that succeeded, and what was wrong with the last one that did not."""
+    those of some size that succeeded, and what was wrong with the last one that did not."""
 
     asked: int = 0
     moved: int = 0
@@ -79,10 +82,15 @@ class HostPool:
         for host in self.hosts:
             host.close()
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Names of the hosts."""
         return [one.name for one in self.hosts]
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Numbers of the hosts by their names."""
+        return {name: number for number, name in enumerate(self.names)}
 
     def put(self, number: int, key: str, parts: Sequence[bytes | memoryview]) -> Future[None]:
         """Begin to store an object on a host, given in parts that follow one another."""
@@ -170,8 +178,8 @@ class HostPool:
         return sorted(range(len(self.hosts)), key=lambda number: (*self.expected(number), number))
 
     def expected(self, number: int) -> tuple[bool, float]:
-        """Return whether a host did not answer last, and the seconds that a byte from it takes, with
-        what it is asked for already."""
+        """Return whether a host did not answer last, and the seconds that a byte from it takes,
+        with what it is asked for already."""
         seen = self.seen[number]
         return bool(seen.said), (1 + seen.asked) / seen.rate
 
@@ -194,7 +202,7 @@ class HostPool:
             finally:
                 seen.asked -= 1
             seen.said = ""
-            if moved := size(found):
+            if (moved := size(found)) >= TELLS:
                 seen.moved += moved
                 seen.seconds += time.perf_counter() - begun
             return found

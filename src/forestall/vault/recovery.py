@@ -157,16 +157,17 @@ def needed(vault: Vault, manifest: Manifest) -> Iterator[Needed]:
     which = (references >> np.uint64(32)).astype(np.int64)
     inside = (references & np.uint64(0xFFFFFFFF)).astype(np.int64)
     order = np.lexsort((inside, which))
+    ends = np.searchsorted(which[order], np.arange(len(manifest.directories) + 1))
     for number, name in enumerate(manifest.directories):
         directory = vault.directory(name)
-        here = order[np.searchsorted(which[order], number): np.searchsorted(
-            which[order], number, side="right")]  # fmt: skip
+        here = order[ends[number] : ends[number + 1]]
         firsts = directory.firsts()
-        if len(here) and inside[here].max() >= firsts[-1]:
+        if len(here) and inside[here[-1]] >= firsts[-1]:
             raise LostError(f"checkpoint {manifest.name} names chunks that {name} does not have")
-        packs = np.searchsorted(firsts, inside[here], side="right") - 1
-        for pack in np.unique(packs).tolist():
-            numbers = here[packs == pack]
+        packs, begins = np.unique(
+            np.searchsorted(firsts, inside[here], side="right") - 1, return_index=True
+        )
+        for pack, numbers in zip(packs.tolist(), np.split(here, begins[1:]), strict=False):
             rows = np.stack((inside[numbers] - firsts[pack], numbers), 1)
             yield Needed(directory, pack, int(firsts[pack]), rows)
 
