@@ -18,6 +18,7 @@ import numpy.typing as npt
 from forestall.vault.codes import Code
 from forestall.vault.envelopes import Content
 from forestall.vault.fragments import DamagedError
+from forestall.vault.keys import manifest_key
 from forestall.vault.packs import NAME, Counts, PackedChunks
 
 Bytes = npt.NDArray[np.uint8]
@@ -159,6 +160,7 @@ class Manifest:
     runs : shape (runs, 3): numbers of directories, first chunk there, how many from there on
     entries : files, folders and links
     figures : bytes read, new, stored; and what else is counted
+    move : after which it is so, where chunks of it were moved since it was saved
     """
 
     name: str
@@ -169,6 +171,7 @@ class Manifest:
     runs: npt.NDArray[np.uint32]
     entries: tuple[SavedEntry, ...]
     figures: Mapping[str, float] = field(default_factory=dict)
+    move: str = ""
 
     @classmethod
     def from_content(cls, content: Content) -> Self:
@@ -180,6 +183,7 @@ class Manifest:
                 Code(*map(int, told["code"])), tuple(map(str, told["directories"])),
                 arrays["runs"], tuple(SavedEntry(**one) for one in told["entries"]),
                 {str(name): float(value) for name, value in told["figures"].items()},
+                str(told.get("move", "")),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DamagedError(f"it is no manifest: {error}") from None
@@ -196,7 +200,14 @@ class Manifest:
             "code": [self.code.data, self.code.parity], "directories": list(self.directories),
             "entries": [asdict(one) for one in self.entries], "figures": dict(self.figures),
         }  # fmt: skip
+        if self.move:
+            told["move"] = self.move
         return Content(told, {"runs": self.runs})
+
+    @property
+    def key(self) -> str:
+        """The key under which it lies on the hosts."""
+        return manifest_key(self.name, self.move)
 
     @property
     def size(self) -> int:
@@ -215,6 +226,16 @@ def runs_of(references: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
     return np.stack([first >> np.uint64(32), first & np.uint64(0xFFFFFFFF), counts], 1).astype(
         np.uint32
     )
+
+
+def only_used(
+    runs: npt.NDArray[np.uint32], directories: Sequence[str]
+) -> tuple[npt.NDArray[np.uint32], tuple[str, ...]]:
+    """Return runs, and the directories that they need, numbered anew."""
+    used, renamed = np.unique(runs[:, 0], return_inverse=True)
+    found = runs.copy()
+    found[:, 0] = renamed.reshape(-1)
+    return found, tuple(directories[k] for k in used.tolist())
 
 
 def references_of(runs: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:

@@ -76,7 +76,7 @@ def restore(
     with _only_one(beside) as begun:
         try:
             make_folders(beside, manifest.entries)
-            _fill(vault, manifest, beside, told, tell, begun)
+            manifest = _fill_or_follow(vault, manifest, beside, told, tell, begun)
             finish(beside, manifest.entries)
             if to.exists():
                 to.rmdir()
@@ -87,6 +87,27 @@ def restore(
                 raise UnwritableError(to, error) from None
             raise
     return manifest
+
+
+def _fill_or_follow(
+    vault: Vault,
+    manifest: Manifest,
+    folder: Path,
+    told: RecoveryTold,
+    tell: Callable[[RecoveryTold], None],
+    begun: bool,
+) -> Manifest:
+    """Fill the files; where chunks were moved meanwhile, go on with where they are now. Return the
+    checkpoint as it was in the end."""
+    while True:
+        try:
+            _fill(vault, manifest, folder, told, tell, begun)
+            return manifest
+        except LostError:
+            now = vault.manifest(manifest.name)
+            if now.move == manifest.move:
+                raise
+            manifest, begun, told.made = now, True, 0
 
 
 @contextmanager
@@ -128,7 +149,9 @@ def _fill(
 
     def make(fetch: Fetch, need: Needed) -> tuple[Fetch, int]:
         chunks = fetch.wanted(np.unique(need.chunks[:, 0]).tolist())
-        return fetch, places.write(need.chunks, chunks)
+        made = places.write(need.chunks, chunks)
+        fetch.pieces.clear()  # of what is done nothing stays in memory
+        return fetch, made
 
     def settle(most: int) -> None:
         while len(making) > most:

@@ -21,7 +21,7 @@ from forestall.vault.codes import Code, Data
 from forestall.vault.known import KnownChunks
 from forestall.vault.layouts import StoreLayout
 from forestall.vault.leases import check_lease, doomed, lease, living
-from forestall.vault.manifests import NOBODY, Directory, Manifest, SavedEntry, runs_of
+from forestall.vault.manifests import NOBODY, Directory, Manifest, SavedEntry, only_used, runs_of
 from forestall.vault.packs import COMPRESSIONS, Compression
 from forestall.vault.pool import LostError
 from forestall.vault.repository import Vault
@@ -146,8 +146,7 @@ def _saved(
             writer.finish()
         made = one.manifest(name, settings, entries)
         check_lease(vault, name)
-        key = keys.MANIFESTS + name
-        vault.pool.put_everywhere(key, vault.envelope(made), writing.copies)
+        vault.pool.put_everywhere(made.key, vault.envelope(made), writing.copies)
         still_there(vault, made)
     return made
 
@@ -205,17 +204,15 @@ class _Save:
         self, name: str, settings: SaveSettings, entries: tuple[SavedEntry, ...]
     ) -> Manifest:
         """Return the checkpoint."""
-        runs = runs_of(np.frombuffer(self._chunks, np.uint64))
-        used, renamed = np.unique(runs[:, 0], return_inverse=True)
-        runs = runs.copy()
-        runs[:, 0] = renamed
+        runs, names = only_used(
+            runs_of(np.frombuffer(self._chunks, np.uint64)), self._known.directories
+        )
         writer, told = self._writer, self.told
         told.stored = writer.stored
         self._tell(told)
         figures = {"read": told.read, "new": told.new, "packed": writer.kept,
                    "stored": writer.stored, "missing": writer.missing}  # fmt: skip
         figures |= {f"skipped {why}": count for why, count in sorted(told.skipped.items())}
-        names = tuple(self._known.directories[k] for k in used.tolist())
         return Manifest(
             name, int(self._vault.clock()), settings.label, settings.code, names, runs, entries,
             figures,
@@ -272,7 +269,7 @@ def still_there(vault: Vault, made: Manifest) -> None:
     try:
         check_lease(vault, made.name)
     except BaseException:
-        vault.pool.delete_everywhere(keys.MANIFESTS + made.name)
+        vault.pool.delete_everywhere(made.key)
         raise
 
 

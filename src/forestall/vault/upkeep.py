@@ -71,7 +71,7 @@ def repair(vault: Vault, manifest: Manifest, *, tell: Tell = lambda told: None) 
 
     told = VerifiedTold(manifest.name)
     found = _looked(vault, manifest, mend, tell, told)
-    _mend_copies(vault, keys.MANIFESTS + manifest.name, vault.envelope(manifest), found)
+    _mend_copies(vault, manifest.key, vault.envelope(manifest), found)
     for name in manifest.directories:
         directory = vault.directory(name)
         _mend_copies(vault, keys.DIRECTORIES + name, vault.envelope(directory), found)

@@ -27,11 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import InputError
-from forestall.vault import keys
 from forestall.vault.chunks import cut_stream
 from forestall.vault.known import KnownChunks
 from forestall.vault.leases import check_lease, lease
-from forestall.vault.manifests import Manifest, SavedEntry, references_of, runs_of
+from forestall.vault.manifests import Manifest, SavedEntry, only_used, references_of, runs_of
 from forestall.vault.ranks.members import Links
 from forestall.vault.ranks.names import NameList, merged
 from forestall.vault.ranks.states import Buffer
@@ -134,7 +133,7 @@ class SharedSave:
                 made = self._with(made, more)
             check_lease(vault, made.name)
             copies = copies_for(vault, made.code)
-            vault.pool.put_everywhere(keys.MANIFESTS + made.name, vault.envelope(made), copies)
+            vault.pool.put_everywhere(made.key, vault.envelope(made), copies)
             still_there(vault, made)
         return made
 
@@ -318,12 +317,9 @@ class SharedSave:
 
     def _manifest(self, entries: Sequence[SavedEntry], runs: npt.NDArray[np.uint32]) -> Manifest:
         """Return the checkpoint; only directories that it needs are in it."""
-        used, renamed = np.unique(runs[:, 0], return_inverse=True)
-        runs = runs.copy()
-        runs[:, 0] = renamed.reshape(-1)
+        runs, names = only_used(runs, self._known.directories)
         figures = dict(zip(_FIGURES, self._total.tolist(), strict=True))
         figures["ranks"] = self._tree.links.size
-        names = tuple(self._known.directories[k] for k in used.tolist())
         vault, settings = self._vault, self.settings
         return Manifest(
             self.name, int(vault.clock()), settings.label, settings.code, names, runs,
