@@ -16,7 +16,7 @@ from blake3 import blake3
 from pyfastcdc import FastCDC
 
 from forestall.model.errors import ParameterError
-from forestall.vault.buffers import keep_buffers
+from forestall.vault.codes import keep_buffers
 
 KIB: Final = 1024
 WINDOW: Final = 8 * KIB * KIB

@@ -6,6 +6,8 @@ is m = 1 and k = 2, with the hosts chosen so: a node and its two neighbours.
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,12 +17,13 @@ from typing import Final
 from pyeclib.ec_iface import ECDriver, ECDriverError
 
 from forestall.model.errors import ParameterError
-from forestall.vault.buffers import keep_buffers
 
 Data = bytes | memoryview
 MOST: Final = 32
 """Pieces that a code has at most."""
 _KIND: Final = "isa_l_rs_cauchy"
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
+_KEPT: Final = 1 << 30
 _HEAD: Final = 80
 """Bytes that the library puts before a piece."""
 
@@ -89,6 +92,17 @@ def _first(parts: list[memoryview], length: int) -> list[Data]:
         found.append(one[:length])
         length -= len(found[-1])
     return found
+
+
+@cache
+def keep_buffers() -> None:
+    """Keep large buffers in the process once they are free: asked for anew from the system each
+    time, their pages would cost several times what the code does."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "mallopt"):
+            libc.mallopt(_MMAP_THRESHOLD, _KEPT)
+            libc.mallopt(_TRIM_THRESHOLD, _KEPT)
 
 
 def _decoded(code: Code, pieces: list[Data]) -> bytes:

@@ -47,7 +47,7 @@ class Writing:
     envelope: Callable[[Directory], bytes]
 
 
-class Taken(NamedTuple):
+class ChunkRun(NamedTuple):
     """Chunks that follow one another in a directory: its name, the first one's place, how many."""
 
     part: str
@@ -87,7 +87,7 @@ class PackWriter:
         self._workers = ThreadPoolExecutor(count, thread_name_prefix="pack")
         self._most = count + 1
 
-    def add(self, chunks: Sequence[tuple[bytes, Data]]) -> list[Taken]:
+    def add(self, chunks: Sequence[tuple[bytes, Data]]) -> list[ChunkRun]:
         """Take chunks, by name and bytes; return where they will be, in order."""
         found, at = [], 0
         while at < len(chunks):
@@ -97,7 +97,7 @@ class PackWriter:
                 at += 1
             self._chunks += chunks[first:at]
             part = f"{self.save}.{self.within}{self._packs // IN_PART}"
-            found.append(Taken(part, self._in_part, at - first))
+            found.append(ChunkRun(part, self._in_part, at - first))
             self._in_part += at - first
             if self._size >= PACK:
                 self._close_pack()
