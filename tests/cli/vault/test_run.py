@@ -34,6 +34,8 @@ for done in range(steps):
         speed += step / 6 * (k1 + 2 * k2 + 2 * k3 - math.sin(angle))
     log.write(f"{done}\\n"); log.flush()
     time.sleep(0.005)
+    while done == steps // 2 and os.path.exists("hold"):
+        time.sleep(0.005)
 print(angle.hex(), speed.hex(), flush=True)
 """
 HEAT = """\
@@ -51,6 +53,8 @@ while done < steps:
     rod = [rod[0]] + [0.5 * (a + b) for a, b in zip(rod, rod[2:])] + [rod[-1]]
     done += 1
     time.sleep(0.005)
+    while done >= steps // 2 and os.path.exists("hold") and not asked:
+        time.sleep(0.005)
     if asked:
         asked.clear()
         with open(state + ".new", "w") as file:
@@ -86,6 +90,8 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.stores = [folder / "hosts" / name for name in "abc"]
+        self.hold = folder / "hold"
+        """Keeps a program that is halfway from its end, however slow the machine is."""
 
     def words(self, name: str, *more: str) -> list[str]:
         """Return the command up to the program."""
@@ -152,9 +158,11 @@ def test_a_process_goes_on_elsewhere_to_the_last_bit(site: Site) -> None:
     log = work / "log"
     words = site.words("swing", "--criu", criu.program(), "--", sys.executable,
                        str(site.folder / "pendulum.py"), str(STEPS), str(log))  # fmt: skip
+    site.hold.touch()
     running = site.begin(*words)
     site.until(lambda: site.saved("swing") > 0, running)
     site.kill(running, str(log))
+    site.hold.unlink()
     code, out, said = ended(running)
     assert (code, out) == (137, ""), said
     shutil.rmtree(site.stores[0])
@@ -177,9 +185,11 @@ def test_a_program_that_saves_itself_goes_on_elsewhere_to_the_last_bit(site: Sit
     words = site.words("heat", "--signal", "USR1", "--files", str(state), "--account", str(told),
                        "--", sys.executable, str(site.folder / "heat.py"), str(STEPS),
                        str(state))  # fmt: skip
+    site.hold.touch()
     running = site.begin(*words)
     site.until(lambda: site.saved("heat") > 0, running)
     site.kill(running, str(state))
+    site.hold.unlink()
     assert ended(running)[:2] == (137, "")
     shutil.rmtree(site.stores[1])
     shutil.rmtree(site.folder / "runs")

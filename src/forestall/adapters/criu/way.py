@@ -63,8 +63,7 @@ class CriuWay(SavingWay):
             said = f"takes longer than {self.timeout:g} s" if code is None else command.failure(
                 folder / command.DUMP_LOG)  # fmt: skip
             raise RunError(f"criu dump: {said}")
-        for log in (command.DUMP_LOG,):
-            (folder / log).unlink(missing_ok=True)
+        (folder / command.DUMP_LOG).unlink(missing_ok=True)
         pause = command.frozen_time(folder)
         return SavedState(paths, time.monotonic() - begun if pause is None else pause)
 

@@ -4,14 +4,13 @@ save; and the lock by which they know that there is one."""
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import secrets
 import shlex
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -87,10 +86,12 @@ def asked(place: Path) -> str | None:
     return word
 
 
-def answer(place: Path, word: str, why: str) -> None:
-    """Tell whoever asked what became of it: "" where all is well. Raises OSError."""
+def answer(place: Path, told: Iterable[tuple[str, str]]) -> None:
+    """Tell those who asked, by their words, what became of it: "" where all is well. Raises
+    OSError."""
     beside = place / f".{ANSWER}-{secrets.token_hex(4)}"
-    beside.write_text(json.dumps({"word": word, "why": why}), encoding="utf-8")
+    lines = (f"{word} {' '.join(why.split())}\n" for word, why in told)
+    beside.write_text("".join(lines), encoding="utf-8")
     beside.replace(place / ANSWER)
 
 
@@ -99,33 +100,55 @@ def asking(place: Path) -> str:
     who have next to no processor; it waits for ever."""
     return (
         f'cd {shlex.quote(str(place))} && w="$$-$(date +%s)" && printf %s "$w" > ".ask-$w" && '
-        f'mv ".ask-$w" {ASK} && until grep -qs "\\"$w\\"" {ANSWER}; do sleep 0.1; done && '
-        f'grep -q \'"why": ""\' {ANSWER}'
+        f'{{ until ln ".ask-$w" {ASK} 2>/dev/null; do sleep 0.1; done; rm ".ask-$w"; '
+        rf'until grep -qs "^$w " {ANSWER}; do sleep 0.1; done; grep -q "^$w \$" {ANSWER}; }}'
     )
 
 
 def ask(place: Path, timeout: float, lives: Callable[[], bool]) -> None:
     """Ask the driver of a run to save now, and wait until it did. Raises RunError."""
     word = secrets.token_hex(8)
+    beside = place / f".{ASK}-{word}"
+    late = time.monotonic() + timeout
+    left = False  # one word lies there at a time, until the driver takes it
     try:
-        beside = place / f".{ASK}-{word}"
         beside.write_text(word, encoding="ascii")
-        beside.replace(place / ASK)
+        while time.monotonic() < late and lives():
+            left = left or _linked(beside, place / ASK)
+            why = _answered(place, word)
+            if why:
+                raise RunError(f"it was not saved: {why}")
+            if why is not None:
+                return
+            time.sleep(0.05)
     except OSError as error:
         raise RunError(f"{place}: {error.strerror or error}") from None
-    late = time.monotonic() + timeout
-    while time.monotonic() < late and lives():
-        with suppress(OSError, ValueError):
-            told = json.loads((place / ANSWER).read_bytes())
-            if told.get("word") == word:
-                if told["why"]:
-                    raise RunError(f"it was not saved: {told['why']}")
-                return
-        time.sleep(0.05)
-    with suppress(OSError):
-        (place / ASK).unlink()
+    finally:
+        with suppress(OSError):
+            beside.unlink()
+            if left and (place / ASK).read_text(encoding="ascii") == word:
+                (place / ASK).unlink()
     gone = "nobody runs it here any more" if not lives() else f"it was not saved in {timeout:g} s"
     raise RunError(gone)
+
+
+def _linked(beside: Path, to: Path) -> bool:
+    """Return whether a file got this name; False where it is taken. Raises OSError."""
+    try:
+        to.hardlink_to(beside)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _answered(place: Path, word: str) -> str | None:
+    """Return what was answered to a word; None: nothing yet."""
+    with suppress(OSError):
+        for line in (place / ANSWER).read_text(encoding="utf-8").splitlines():
+            to, _, why = line.partition(" ")
+            if to == word:
+                return why
+    return None
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import select
 import shutil
 import signal
 import time
+from collections import deque
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,7 @@ class Driver:
         self._calls = Calls()
         self._upload: Upload | None = None
         self._waiting: list[str] = []  # words of those who asked for the save under way
+        self._answered: deque[tuple[str, str]] = deque(maxlen=16)
         self._began: float | None = None
         self._before = self._saved = self._still = 0.0
         self._retry_at = 0.0
@@ -257,7 +259,7 @@ class Driver:
         if lease.lost.is_set():
             held.kill()
             raise RunError(f"{self.run_of.name} was taken over by another host: this one gave no "
-                           f" sign of life for {self.rules.life:.0f} s")  # fmt: skip
+                           f"sign of life for {self.rules.life:.0f} s")  # fmt: skip
 
     def _pause(self) -> float:
         """Return how long nothing need be looked at."""
@@ -375,10 +377,12 @@ class Driver:
         self._answer_all(upload.why)
 
     def _answer_all(self, why: str) -> None:
-        for word in self._waiting:
-            with suppress(OSError):
-                answer(self.run_of.place, word, why)
+        if not self._waiting:
+            return
+        self._answered.extend((word, why) for word in self._waiting)
         self._waiting.clear()
+        with suppress(OSError):
+            answer(self.run_of.place, self._answered)
 
     # ------------------------------------------------------------------------------------- end
 

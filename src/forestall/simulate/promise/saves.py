@@ -16,7 +16,7 @@ from forestall.simulate.kit.sums import exact_sum
 from forestall.simulate.promise import saves_kernels  # noqa: F401  (what the world does with one)
 from forestall.simulate.promise import saves_state as saves
 from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.saves_state import JobVault, NoVault, SaveRules
+from forestall.simulate.promise.saves_state import JobVault, NoSaves, SaveRules
 
 if TYPE_CHECKING:
     from forestall.simulate.promise.run import Outcome
@@ -26,11 +26,11 @@ _FIRST: Final = 1024
 _SLOTS: Final = 64
 
 
-def new_vault(jobs: int, parameters: Parameters) -> NoVault | JobVault:
+def new_vault(jobs: int, parameters: Parameters) -> NoSaves | JobVault:
     """Return the vault before anything is kept."""
     stores, nodes = parameters.stores, parameters.nodes
     if stores is None:
-        return NoVault(0)
+        return NoSaves(0)
     words_of, room = (nodes + 63) // 64, stores.keep + 1
     shared = stores.layout in ("code", "local")
     slots = _SLOTS if shared else 2
@@ -52,9 +52,9 @@ def new_vault(jobs: int, parameters: Parameters) -> NoVault | JobVault:
     )
 
 
-def grown_vault(vault: NoVault | JobVault) -> NoVault | JobVault:
+def grown_vault(vault: NoSaves | JobVault) -> NoSaves | JobVault:
     """Return the vault with more room where room is short."""
-    if isinstance(vault, NoVault):
+    if isinstance(vault, NoSaves):
         return vault
     rows = longer(vault.rows, int(vault.at[saves.ROWS]) + len(vault.news) + 4)
     if vault.at[saves.SPARE] > 0:
@@ -71,9 +71,9 @@ def grown_vault(vault: NoVault | JobVault) -> NoVault | JobVault:
     )
 
 
-def kept_of(vault: NoVault | JobVault) -> npt.NDArray[Any] | None:
+def kept_of(vault: NoSaves | JobVault) -> npt.NDArray[Any] | None:
     """Return STORED[m], what became of checkpoints; None without a vault."""
-    return None if isinstance(vault, NoVault) else vault.rows[: vault.at[saves.ROWS]]
+    return None if isinstance(vault, NoSaves) else vault.rows[: vault.at[saves.ROWS]]
 
 
 def checkpoints_table(outcome: Outcome) -> pl.DataFrame:

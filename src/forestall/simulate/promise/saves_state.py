@@ -25,7 +25,7 @@ RAN_ON, REACHED = range(2)
 """Rows of nodes of a checkpoint: those of the run, and the stores that could be reached."""
 
 
-class NoVault(NamedTuple):
+class NoSaves(NamedTuple):
     """Checkpoints cost C, and are always there."""
 
     none: int

@@ -16,7 +16,7 @@ from forestall.decide.nodes import bitset_kernels as bits
 from forestall.model.decisions import DecisionKind
 from forestall.model.events import EventKind
 from forestall.predict.heap_kernels import Heap, cancel, put
-from forestall.simulate.promise.saves_state import JobVault, NoVault
+from forestall.simulate.promise.saves_state import JobVault, NoSaves
 
 _FINISHED = np.int64(EventKind.FINISHED)
 _CHECKPOINT_FINISHED = np.int64(EventKind.CHECKPOINT_FINISHED)
@@ -76,7 +76,7 @@ class World(NamedTuple):
     strikes: npt.NDArray[Any]
     played: npt.NDArray[Any]
     runs: npt.NDArray[Any]
-    vault: NoVault | JobVault
+    vault: NoSaves | JobVault
     ranges: npt.NDArray[np.int64]
     heap: Heap
     at: npt.NDArray[np.int64]
