@@ -47,7 +47,7 @@ def test_a_checkpoint_on_daemons(tmp_path: Path, capsys: pytest.CaptureFixture[s
         done = call(capsys, "storage", "list", *places, *code)
         assert "S2" in done.out
         assert "refused" in done.err
-        assert "* A checkpoint would go there: storing takes" in done.out
+        assert "* A checkpoint of 2 copies would go there: storing takes" in done.out
         done = call(capsys, "checkpoint", "restore", "latest", *places, "--to", tmp_path / "again")
         assert done.code == 0, done
         found = next((tmp_path / "again").rglob("state.bin"))

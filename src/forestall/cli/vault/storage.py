@@ -21,6 +21,7 @@ from forestall.show.quantities import duration, percent, told_bytes
 
 with lazily():
     from forestall.app.vault import stores
+    from forestall.vault import layouts
     from forestall.web.api import tokens as api_tokens
     from forestall.web.storage import service
 
@@ -109,9 +110,10 @@ def list_(
         if one["said"]:
             say(one["said"], error=True)
     if told["choice"] is None:
-        say(f"No choice: fewer than {choosing.data + choosing.parity} hosts answer.")
+        say(f"No choice: fewer than {told['data'] + told['parity']} hosts answer.")
     else:
-        say(f"* A checkpoint would go there: {in_words(told['choice'])}.")
+        code = layouts.told_code(told["data"], told["parity"])
+        say(f"* A checkpoint of {code} would go there: {in_words(told['choice'])}.")
 
 
 def _loads(one: dict[str, Any]) -> str:

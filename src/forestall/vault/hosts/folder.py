@@ -147,8 +147,8 @@ class FolderHost(StorageHost):
     def _beside(self, path: Path, stack: ExitStack) -> Path:
         """Return a file beside the place of an object, made with its folder."""
         for _ in range(TRIES - 1):
-            _make_folder(path.parent)
-            with suppress(UnwritableError):
+            with suppress(UnwritableError, FileNotFoundError):
+                _make_folder(path.parent)
                 return stack.enter_context(atomic_path(path, sync=True))
         _make_folder(path.parent)
         return stack.enter_context(atomic_path(path, sync=True))
