@@ -78,6 +78,8 @@ def test_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("serve", "D", "--tls-cert", "x"), "--tls-key"),
         (("list", "--store", "forestall://127.0.0.1:1"), "no token for the storage host"),
         (("list", "--store", "gopher://x"), "a folder, file://"),
+        (("import", "x", "--store", "a", "--host", "n1"), "NAME=URL"),
+        (("import", "x", "--store", "a"), "an agent's folder"),
         (("watch", "--store", "D", "--every", "0.1s"), "every"),
     ],
 )

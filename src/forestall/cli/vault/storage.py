@@ -160,7 +160,7 @@ def watch(
     "import",
     "forestall storage import n1-agent n2-agent --store forestall://n1:9140 --store "
     "forestall://n2:9140",
-    "forestall storage import agent --store /mnt/n1/vault --host n1=/mnt/n1/vault",
+    "forestall storage import agent --store /scratch/vault --host n1=/scratch/vault",
 )
 def import_(
     paths: Annotated[
@@ -186,7 +186,7 @@ def import_(
     for one in host or ():
         name, equals, url = one.partition("=")
         if not (name and equals and url):
-            raise ParameterError("host", one, "NAME=URL, such as n1=/mnt/n1/vault")
+            raise ParameterError("host", one, "NAME=URL, such as n1=/scratch/vault")
         names[name] = url
     told = imported.import_samples(paths, store, names)
     if as_json:
