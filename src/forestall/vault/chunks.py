@@ -16,7 +16,6 @@ from blake3 import blake3
 from pyfastcdc import FastCDC
 
 from forestall.model.errors import ParameterError
-from forestall.vault.codes import keep_buffers
 
 KIB: Final = 1024
 WINDOW: Final = 8 * KIB * KIB
@@ -76,7 +75,6 @@ def keyed_name(key: bytes) -> NameOf:
 
 def cut_stream(stream: BinaryIO, cutting: Cutting, name_of: NameOf = plain_name) -> Iterator[Cuts]:
     """Yield the chunks of a stream, from its present place to its end, some megabytes at a time."""
-    keep_buffers()
     left, ended = memoryview(b""), False
     while not ended:
         whole = np.empty(WINDOW + cutting.largest, np.uint8).data.cast("B")

@@ -22,7 +22,8 @@ Data = bytes | memoryview
 MOST: Final = 32
 """Pieces that a code has at most."""
 _KIND: Final = "isa_l_rs_cauchy"
-_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
+_MMAP_THRESHOLD, _TRIM_THRESHOLD, _ARENA_MAX = -3, -1, -8  # of mallopt(3)
+_ARENAS: Final = 2
 _KEPT: Final = 1 << 30
 _HEAD: Final = 80
 """Bytes that the library puts before a piece."""
@@ -96,13 +97,15 @@ def _first(parts: list[memoryview], length: int) -> list[Data]:
 
 @cache
 def keep_buffers() -> None:
-    """Keep large buffers in the process once they are free: asked for anew from the system each
-    time, their pages would cost several times what the code does."""
+    """Keep large buffers in the process once they are free, in few places: asked for anew from the
+    system each time, their pages would cost several times what the code does; and kept by each
+    thread for itself, they would add up. Comes before the threads do."""
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         if hasattr(libc, "mallopt"):
             libc.mallopt(_MMAP_THRESHOLD, _KEPT)
             libc.mallopt(_TRIM_THRESHOLD, _KEPT)
+            libc.mallopt(_ARENA_MAX, _ARENAS)
 
 
 def _decoded(code: Code, pieces: list[Data]) -> bytes:

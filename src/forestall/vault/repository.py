@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from forestall.model.errors import InputError, ParameterError
 from forestall.vault import keys
 from forestall.vault.chunks import Cutting, NameOf, keyed_name, plain_name
+from forestall.vault.codes import keep_buffers
 from forestall.vault.envelopes import Content, content_of, enveloped
 from forestall.vault.fragments import DamagedError
 from forestall.vault.hosts.host import AbsentError, HostError, StorageHost
@@ -72,6 +73,7 @@ class Vault:
         Raises InputError where there is none and none shall begin, where its key is missing or
         another one, or where too few hosts answer; ParameterError for other rules than it has.
         """
+        keep_buffers()
         pool = HostPool(hosts)
         try:
             found = cls._rules(pool, key)
