@@ -60,7 +60,7 @@ imports: $(DEV)/.installed
 	$(BIN)/lint-imports --no-cache
 
 unit: $(DEV)/.installed
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 seeds: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.engine_seeds $(FIRST) $(SEEDS) $(WORKERS)

@@ -48,7 +48,10 @@ def data() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that read real traces, so that `-m data` picks them."""
+    """Mark the tests that read real traces, so that `-m data` picks them; and begin with the files
+    that have slow tests, so that no worker is left alone with one at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
     for item in items:
         if "data" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.data)
