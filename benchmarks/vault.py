@@ -195,10 +195,10 @@ def told_versions(figures: dict[str, list[float]], size: float) -> None:
     ours = next(iter(figures.values()))
     print(f"second save: {ours[3] / ours[0]:.1%} of what the first stored")
     for name, other in list(figures.items())[1:]:
-        print(f"beside {name}: second save {ours[3] / other[3]:.2f} of its bytes; processor time of "
-              f"both saves {(ours[1] + ours[4]) / (other[1] + other[4]):.2f}, of the restore "
-              f"{ours[6] / other[6]:.2f}; wall time {(ours[2] + ours[5]) / (other[2] + other[5]):.2f}"
-              f" and {ours[7] / other[7]:.2f}")  # fmt: skip
+        spent, wall = (sum(ours[k : k + 4 : 3]) / sum(other[k : k + 4 : 3]) for k in (1, 2))
+        print(f"beside {name}: second save {ours[3] / other[3]:.2f} of its bytes; processor time "
+              f"of both saves {spent:.2f}, of the restore {ours[6] / other[6]:.2f}; wall time "
+              f"{wall:.2f} and {ours[7] / other[7]:.2f}")  # fmt: skip
 
 
 def write_half(path: Path, mib: int) -> None:

@@ -23,7 +23,7 @@ MOST: Final = 32
 """Pieces that a code has at most."""
 _KIND: Final = "isa_l_rs_cauchy"
 _MMAP_THRESHOLD, _TRIM_THRESHOLD, _ARENA_MAX = -3, -1, -8  # of mallopt(3)
-_ARENAS: Final = 2
+_ARENAS: Final = 1
 _KEPT: Final = 1 << 30
 _HEAD: Final = 80
 """Bytes that the library puts before a piece."""

@@ -177,21 +177,23 @@ def needed(vault: Vault, manifest: Manifest) -> Iterator[Needed]:
     references = references_of(manifest.runs)
     if sum(one.count for one in manifest.entries) != len(references):
         raise LostError(f"the files of checkpoint {manifest.name} and its chunks do not agree")
-    which = (references >> np.uint64(32)).astype(np.int64)
-    inside = (references & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    order = np.lexsort((inside, which))
-    ends = np.searchsorted(which[order], np.arange(len(manifest.directories) + 1))
+    order = np.argsort(references, kind="stable")
+    firsts_of = np.arange(len(manifest.directories) + 1, dtype=np.uint64) << np.uint64(32)
+    ends = np.searchsorted(references, firsts_of, sorter=order)
     for number, name in enumerate(manifest.directories):
         directory = vault.directory(name)
         here = order[ends[number] : ends[number + 1]]
+        inside = (references[here] & np.uint64(0xFFFFFFFF)).astype(np.int64)
         firsts = directory.firsts()
-        if len(here) and inside[here[-1]] >= firsts[-1]:
+        if len(here) and inside[-1] >= firsts[-1]:
             raise LostError(f"checkpoint {manifest.name} names chunks that {name} does not have")
         packs, begins = np.unique(
-            np.searchsorted(firsts, inside[here], side="right") - 1, return_index=True
+            np.searchsorted(firsts, inside, side="right") - 1, return_index=True
         )
-        for pack, numbers in zip(packs.tolist(), np.split(here, begins[1:]), strict=False):
-            rows = np.stack((inside[numbers] - firsts[pack], numbers), 1)
+        begins = np.append(begins, len(here))
+        for k, pack in enumerate(packs.tolist()):
+            span = slice(begins[k], begins[k + 1])
+            rows = np.stack((inside[span] - firsts[pack], here[span]), 1)
             yield Needed(directory, pack, int(firsts[pack]), rows)
 
 
@@ -307,5 +309,7 @@ def offsets_of(vault: Vault, manifest: Manifest) -> npt.NDArray[np.int64]:
     ]
     if sum(map(len, lengths)) != int(manifest.runs[:, 2].sum(dtype=np.int64)):
         raise LostError(f"checkpoint {manifest.name} names chunks that are not there")
-    found = np.concatenate(([0], *lengths)).astype(np.int64)
-    return np.cumsum(found)
+    found = np.zeros(sum(map(len, lengths)) + 1, np.int64)
+    if lengths:
+        np.cumsum(np.concatenate(lengths), dtype=np.int64, out=found[1:])
+    return found
