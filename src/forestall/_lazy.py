@@ -42,9 +42,10 @@ class Deferred(ModuleType):
     """
 
     def __getattr__(self, name: str) -> Any:
-        if name in UNASKED or (_is_open(self) and _holds(self, name)):
+        known = self.__dict__.get("_itself")  # the usual case: this is asked at each call
+        if name in UNASKED or (known is None and _is_open(self) and _holds(self, name)):
             raise AttributeError(name)
-        return getattr(_loaded(self), name)
+        return getattr(known or _loaded(self), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         # The import system writes into it what it knows of a module, and what is in a package.

@@ -118,7 +118,7 @@ def _point(row: dict[str, str]) -> contention.Point:
     if guest not in ("none", "normal", "lowest"):
         raise ValueError(guest)
     return contention.Point(
-        int(row["repeat"]), int(row["group"]), float(row["asked"]), guest, float(row["began"]),  # type: ignore[arg-type]
+        int(row["repeat"]), int(row["group"]), float(row["asked"]), guest, float(row["began"]),
         float(row["seconds"]), float(row["owner"]), float(row["guest_cpu"]), int(row["cores"]),
         float(row["background"]),
     )  # fmt: skip

@@ -47,7 +47,6 @@ BAD_JOBS: dict[str, tuple[str, Make]] = {
 }
 BAD_FAILURES: dict[str, Make] = {
     "empty": text(""),
-    "header only": text("time,node\n"),
     "binary": lambda path: path.write_bytes(bytes(range(256)) * 20),
     "wrong columns": text("when,who\n1,2\n"),
     "negative node": text("time,node\n5,-3\n"),
@@ -192,6 +191,33 @@ def test_a_strict_run_refuses_odd_rows(tmp_path: Path, capsys: pytest.CaptureFix
     jobs.write_text(HEAD + "1,0,1,10\n2,x,1,10\n")
     assert call(capsys, "simulate", jobs, "--nodes", 4).code == 0
     assert_refused(capsys, tmp_path / "out", "simulate", jobs, "--strict", names="jobs.csv:3")
+
+
+def test_a_strict_run_refuses_what_is_not_on_the_machine(
+    jobs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beyond = tmp_path / "beyond.csv"
+    beyond.write_text("time,node\n10,3\n50,99999\n")
+    run = ("simulate", jobs, "--nodes", 8)
+    assert call(capsys, *run, "--failures", beyond).code == 0
+    said = assert_refused(capsys, tmp_path / "out", *run, "--failures", beyond, "--strict")
+    assert "1 node of the failure log beyond the first 8" in said
+    assert "99999" in said
+    assert_refused(capsys, tmp_path / "out", "simulate", jobs, "--nodes", 4, "--strict",
+                   names="larger than the 4 nodes")  # fmt: skip
+
+
+@pytest.mark.parametrize("model", [(), ("--model", "virtual", "--processors-per-node", 1)])
+def test_a_machine_may_be_lucky(
+    model: tuple[object, ...], jobs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none, out = tmp_path / "none.csv", tmp_path / "out"
+    none.write_text("time,node\n")
+    run = ("simulate", jobs, "--nodes", 8, *model, "--failures", none)
+    code, said, _ = call(capsys, *run, "--strict", "--out", out)
+    assert (code, "1 log without any failure" in said) == (0, True)
+    assert "every check passed" in call(capsys, "certify", out).out
+    assert call(capsys, "reliability", none).code == 2
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -49,6 +51,22 @@ mount --bind {folder}/hosts {root}/etc/hosts
 mount --bind /dev/null {root}/etc/resolv.conf
 exec chroot {root} python3 /pool/first.py {manager}
 """
+# The Python of the tests, for jobs that run forestall: the folders that it needs, elsewhere.
+_OURS = """\
+mount -t tmpfs -o mode=755 none {root}/mnt
+for each in python site src; do mkdir {root}/mnt/$each; done
+mount --bind {python} {root}/mnt/python
+mount --bind {site} {root}/mnt/site
+mount --bind {src} {root}/mnt/src
+"""
+_FORESTALL = """\
+#!/bin/sh
+export PYTHONPATH=/mnt/src:/mnt/site PYTHONDONTWRITEBYTECODE=1 HOME=/tmp
+export XDG_STATE_HOME=/pool/jobs/state LD_LIBRARY_PATH=/mnt/python/lib
+exec /mnt/python/bin/{name} -m forestall "$@"
+"""
+FORESTALL = "/pool/forestall"
+"""The program, as daemons and jobs see it."""
 _COMMON = """\
 RELEASE_DIR = /usr
 LIBEXEC = /usr/libexec/condor
@@ -145,6 +163,13 @@ def processes_with(space: str) -> list[int]:
     return [pid for pid in pids if namespace(pid) == space]
 
 
+def _python() -> Path:
+    """Return the Python of the tests, not that of their virtual environment."""
+    return (
+        Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    )
+
+
 class Pool:
     """A running pool; use it in a `with` block.
 
@@ -153,10 +178,14 @@ class Pool:
     machines : the configuration to add for each machine, by its name; ``{"cpus": 2}`` and
         ``{"memory": 2000}`` are the sizes, ``{"config": text}`` is further lines
     manager : further lines for the manager
+    ours : whether jobs can run forestall, as `FORESTALL`
     """
 
-    def __init__(self, machines: Mapping[str, Mapping[str, object]], manager: str = "") -> None:
+    def __init__(
+        self, machines: Mapping[str, Mapping[str, object]], manager: str = "", *, ours: bool = False
+    ) -> None:
         self.machines = list(machines)
+        self._ours = ours
         self.root = trixie.root()
         self.folder = Path(tempfile.mkdtemp(prefix="condor-"))
         self.folder.chmod(0o755)  # jobs of other users read below it
@@ -177,6 +206,10 @@ class Pool:
         self.jobs.chmod(0o1777)
         for name in self.machines:
             self.agent(name).mkdir(parents=True)
+        if ours:
+            program = self.folder / "forestall"
+            program.write_text(_FORESTALL.format(name=_python().name))
+            program.chmod(0o755)
 
     def agent(self, name: str) -> Path:
         """Return the folder of a machine's agent, as this process sees it."""
@@ -230,6 +263,12 @@ class Pool:
     def _begin(self) -> None:
         places = {"root": shlex.quote(str(self.root)), "folder": shlex.quote(str(self.folder))}
         mounts = _MOUNTS.format(**places, manager=MANAGER)
+        if self._ours:
+            source = Path(sys.modules["forestall"].__path__[0]).parent
+            given = {"python": sys.base_prefix, "site": sysconfig.get_path("purelib"),
+                     "src": str(source)}  # fmt: skip
+            quoted = {name: shlex.quote(path) for name, path in given.items()}
+            mounts = mounts.replace("\nexec ", f"\n{_OURS.format(**places, **quoted)}exec ")
         log = (self.folder / "tree.log").open("wb")
         self._tree = subprocess.Popen(
             (*trixie.DIES_WITH_TESTS, *trixie.APART, "--net", "--uts", "sh", "-c", mounts),

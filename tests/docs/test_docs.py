@@ -627,7 +627,10 @@ def test_every_key_of_a_cluster_is_documented() -> None:
         ),
         (
             "forestall interval --json",
-            ("interval --mttf 4d --checkpoint-cost 5m --work 2d",),
+            (
+                "interval --mttf 4d --checkpoint-cost 5m --work 2d",
+                "interval --mttf 40d --checkpoint-cost 5m --wanted 4h",
+            ),
         ),
         (
             "forestall spares --json",

@@ -137,7 +137,7 @@ COMMANDS: Final = (
         "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
     ),
     CommandEntry(
-        "guest", "hosts.guest", LIVE,
+        "guest", "hosts.guest_submit", LIVE,
         "Run guests on a shared host: lowered, stopped and ended before its owner notices.",
     ),
     CommandEntry(

@@ -21,6 +21,8 @@ from forestall.model.errors import ParameterError
 VERSION: Final = 1
 """Of the layout of what is kept; another one is refused."""
 _CLASS: Final = "is"
+_FEW: Final = 4096
+"""Bytes up to which an array counts as small."""
 
 
 def parts(state: Any) -> dict[str, Any]:
@@ -71,10 +73,18 @@ def packed(value: Any) -> Any:
         descr: Any = value.dtype.str
         if value.dtype.names is not None:
             descr = [[name, value.dtype[name].str] for name in value.dtype.names]
-        data = zlib.compress(np.ascontiguousarray(value).tobytes(), 1)
+        data = _compressed(np.ascontiguousarray(value).tobytes())
         text = base64.b64encode(data).decode("ascii")
         return {_CLASS: "array", "type": descr, "shape": list(value.shape), "bytes": text}
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _compressed(data: bytes) -> bytes:
+    """Return bytes compressed; of few with a window to match, which is made much sooner."""
+    if len(data) > _FEW:
+        return zlib.compress(data, 1)
+    small = zlib.compressobj(1, wbits=12, memLevel=4)
+    return small.compress(data) + small.flush()
 
 
 def unpacked(plain: Any, classes: Sequence[type]) -> Any:

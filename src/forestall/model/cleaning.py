@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from forestall.model.errors import InputError
+
 Action = Literal["left out", "changed", "kept"]
 NAMED = 10
 """How many examples a remark names in text; `skipped.csv` names all of them."""
@@ -55,19 +57,25 @@ class Remark:
 
 @dataclass(frozen=True)
 class Cleaning:
-    """The remarks on one trace, in the order in which they were made."""
+    """The remarks on one trace, in the order in which they were made; where the trace was read
+    `strict`, what a run would leave out of it later is an error, too."""
 
     remarks: tuple[Remark, ...] = field(default=())
+    strict: bool = field(default=False, compare=False)
 
     def plus(self, kind: str, text: str, action: Action, names: Iterable[object]) -> Cleaning:
-        """Return this with one remark more; nothing is added where `names` is empty."""
+        """Return this with one remark more; nothing is added where `names` is empty. Raises
+        InputError where something is left out of what was read strictly."""
         named = tuple(str(name) for name in names)
         if not named:
             return self
-        return Cleaning((*self.remarks, Remark(kind, text, action, named)))
+        remark = Remark(kind, text, action, named)
+        if self.strict and action == "left out":
+            raise InputError(f"{remark}; with {{strict}} nothing may be left out")
+        return Cleaning((*self.remarks, remark), self.strict)
 
     def __add__(self, other: Cleaning) -> Cleaning:
-        return Cleaning(self.remarks + other.remarks)
+        return Cleaning(self.remarks + other.remarks, self.strict or other.strict)
 
     def told(self) -> list[dict[str, str | int]]:
         """Return a row of plain values for each remark: ``kind, text, action, count``."""

@@ -3,6 +3,7 @@
     ForestallError
     ├── InputError            something that was given to us cannot be used (exit code 2)
     │   ├── TraceError        a file: names the file and, where there is one, the line and the field
+    │   │   ├── EmptyTraceError   a log with nothing in it
     │   │   ├── UnwritableError   a file that cannot be written, such as on a full disk; an OSError
     │   │   └── LedgerError       a ledger that cannot be read or added to
     │   └── ParameterError    a parameter: names it, the value and what was allowed
@@ -72,6 +73,10 @@ class TraceError(InputError):
         where = self.source if line is None else f"{self.source}:{line}"
         what = message if field is None else f"{field}: {message}"
         super().__init__(what, before=f"{where}: ")
+
+
+class EmptyTraceError(TraceError):
+    """A log that is what it was said to be, and has nothing in it."""
 
 
 @contextmanager

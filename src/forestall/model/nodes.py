@@ -11,7 +11,22 @@ import numpy as np
 from forestall.model.arrays import Ints
 from forestall.model.errors import ParameterError
 
+_FEW = 32
+"""Nodes up to which numbers are walked one by one, which is quicker than by arrays."""
 _PART = re.compile(r"(\d+)(?:-(\d+))?")
+
+
+def _spans(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges, half-open, of numbers that are ascending."""
+    first = stop = -1
+    for one in numbers:
+        if one != stop:
+            if stop >= 0:
+                yield first, stop
+            first = one
+        stop = one + 1
+    if stop >= 0:
+        yield first, stop
 
 
 @dataclass(frozen=True)
@@ -34,8 +49,8 @@ class NodeSet:
     @classmethod
     def of_sorted(cls, numbers: Ints) -> NodeSet:
         """Return the set of node numbers that are ascending, each once."""
-        if numbers.size == 0:
-            return cls()
+        if numbers.size <= _FEW:
+            return cls(tuple(_spans(numbers.tolist())))
         breaks = np.flatnonzero(np.diff(numbers) != 1)
         starts = numbers[np.concatenate(([0], breaks + 1))]
         stops = numbers[np.concatenate((breaks, [numbers.size - 1]))] + 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,11 +31,17 @@ def stream(seed: int, *names: str) -> np.random.Generator:
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ParameterError("seed", seed, "a whole number of at least 0")
+    sequence = np.random.SeedSequence([int(seed), *_words(names)])
+    return np.random.Generator(np.random.PCG64(sequence))
+
+
+@lru_cache(256)
+def _words(names: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the numbers that names stand for."""
     # Lengths keep ("ab", "c") and ("a", "bc") apart; hash() would change from process to process.
     text = "".join(f"{len(name)}:{name}" for name in names)
     digest = hashlib.sha256(text.encode()).digest()
-    words = [int(word) for word in np.frombuffer(digest, dtype="<u4")]
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([int(seed), *words])))
+    return tuple(int(word) for word in np.frombuffer(digest, dtype="<u4"))
 
 
 def draw_detectability(failures: Failures, seed: int) -> Failures:

@@ -114,6 +114,25 @@ class Sign:
     ran: float = 0.0
 
 
+def look_at_run(vault: Vault, name: str) -> tuple[RunHistory, Sign | None]:
+    """Return what became of a run, and the latest sign of life of whoever runs it; None where
+    nobody does."""
+    prefix = f"{keys.RUNS}{checked_name(name)}/lease-"
+    there, _ = vault.pool.keys(prefix)
+    signs = [sign for key in there if (sign := _sign_at(vault, key)) is not None and sign.held]
+    last = max(signs, key=lambda sign: sign.ran) if signs else None
+    return read_history(vault, name), last
+
+
+def _sign_at(vault: Vault, key: str) -> Sign | None:
+    """Return a sign of life; None where it went meanwhile, or is none."""
+    try:
+        told: dict[str, Any] = vault.read_told(key)
+        return Sign(**told)
+    except (LostError, TypeError):
+        return None
+
+
 class RunLease:
     """The right to run a program; released by `close`.
 
@@ -198,18 +217,10 @@ class RunLease:
         found = {}
         for key in there:
             if key != self._key and key.startswith(f"{self._folder}lease-"):
-                sign = self._sign(key)
+                sign = _sign_at(self.vault, key)
                 if sign is not None:
                     found[key] = sign
         return found
-
-    def _sign(self, key: str) -> Sign | None:
-        """Return a sign of life; None where it went meanwhile, or is none."""
-        try:
-            told: dict[str, Any] = self.vault.read_told(key)
-            return Sign(**told)
-        except (LostError, TypeError):
-            return None
 
     def _outwait(self, others: dict[str, Sign], tell: Callable[[str], None]) -> None:
         """Wait until the others are gone or dead. Raises RunBusyError where one lives."""
@@ -222,7 +233,7 @@ class RunLease:
                 tell(f"{self.name} ran on {where}; waiting for up to {sign.life:.0f} s to see "
                      "whether it still does")  # fmt: skip
             while not _died_here(sign) and time.monotonic() - begun < sign.life:
-                now = self._sign(key)
+                now = _sign_at(self.vault, key)
                 if now is None:
                     break
                 if now.count != sign.count:

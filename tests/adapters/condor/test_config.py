@@ -24,6 +24,8 @@ def test_the_file_is_read_by_cat_in_the_folder_of_the_agent() -> None:
         "STARTD_CRON_FORESTALL_MODE": "Periodic",
         "STARTD_CRON_FORESTALL_PERIOD": "30s",
         "UPDATE_INTERVAL": "30",
+        "ForestallFolder": '"/var/lib/my agent"',
+        "STARTD_ATTRS": "$(STARTD_ATTRS) ForestallFolder",
     }
 
 

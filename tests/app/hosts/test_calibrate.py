@@ -19,10 +19,13 @@ from forestall.app.hosts.calibrate.calibrate import (
     default_groups,
 )
 from forestall.app.hosts.calibrate.files import FOLDER, write_folder, write_thresholds
+from forestall.app.hosts.guest.guest import settings_for
 from forestall.live.contention.herd import ContentionError
 from forestall.live.contention.measure import MeasuredPoints
 from forestall.live.contention.memory import MemoryMeasured
 from forestall.live.contention.plan import ExperimentPlan
+from forestall.live.contention.points import Point
+from forestall.live.guest.settings import GuestSettings
 from forestall.model.errors import InputError, ParameterError, TraceError
 from live.contention.contention_cases import Loss, linear, memory_points, points
 
@@ -205,3 +208,35 @@ def test_a_busy_host_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(app, "measure", lambda *_: pytest.fail("it ran"))
     with pytest.raises(ContentionError, match="others use 70% of the"):
         calibrate(ExperimentSettings(quick=True))
+
+
+def test_steps_are_loads_that_a_nice_value_bears_and_the_one_before_does_not(
+    tmp_path: Path,
+) -> None:
+    """Reductions cross 5 % at 25 % (normal), 30 % (5), 30.5 % (10), 50 % (15), 80 % (lowest)."""
+    at = {"none": 0.0, "normal": 0.2, "nice5": 1 / 6, "nice10": 0.05 / 0.305, "nice15": 0.1,
+          "lowest": 0.0625}  # fmt: skip
+    plan = ExperimentPlan(cpus=(0,), groups=(1,), loads=(0.2, 0.4, 0.6, 0.8, 1.0),
+                          nices=(5, 10, 15))  # fmt: skip
+    rows = [
+        Point(repeat, 1, load, guest, 0.0, 1.0, load * (1 - slope * load), 0.0, 1, 0.0)
+        for repeat in range(3) for load in plan.loads for guest, slope in at.items()
+    ]  # fmt: skip
+    found = replace(made(), plan=plan, measured=MeasuredPoints(tuple(rows), 0, 0))
+    assert found.thresholds == pytest.approx((0.25, 0.8), abs=0.01)
+    assert [nice for _, nice in found.steps] == [5, 15]
+    assert [load for load, _ in found.steps] == pytest.approx([0.3, 0.5], abs=0.01)
+    assert list(found.summary["nice"]) == ["5", "10", "15"]
+    write_thresholds(found, tmp_path, force=True)
+    settings = settings_for(tmp_path, GuestSettings(), found.thresholds, "auto")
+    assert [nice for _, nice in settings.levels()] == [5, 15]
+    assert settings_for(tmp_path, GuestSettings(), (0.2, 0.4), "0").levels() == (
+        settings.levels()[0],
+    )
+    (tmp_path / "calibration.json").write_text('{"th1": 0.2, "th2": 0.6, "steps": [1]}')
+    with pytest.raises(TraceError, match="no steps"):
+        settings_for(tmp_path, GuestSettings(), (0.2, 0.6), "0")
+    assert ExperimentSettings(nice="5,10").plan().nices == (5, 10)
+    for text in ("x", "19", "10,5"):
+        with pytest.raises(ParameterError, match="nice"):
+            ExperimentSettings(nice=text).plan()

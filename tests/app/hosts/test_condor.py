@@ -16,10 +16,12 @@ from forestall.app.hosts.condor import (
     read_ad,
     register_condor,
     submit_lines,
+    vault_facts,
     write_ad,
     write_ad_of,
 )
 from forestall.model.errors import ParameterError, TraceError
+from forestall.vault.stores.book import StoreBook
 
 STATUS: dict[str, object] = {"time": 1700000000, "state": "S1", "reliability": {"4h": 0.5}}
 AD = (
@@ -137,6 +139,21 @@ def test_the_configuration_names_absolute_paths(
 def test_the_lines_for_submit_files_are_those_of_the_hours() -> None:
     assert "ForestallReliability2h" in submit_lines(2)
     assert "ForestallReliability4h" in submit_lines()
+
+
+def test_the_paths_to_the_vault_are_told(tmp_path: Path) -> None:
+    assert vault_facts(tmp_path, 1000.0) == {}
+    name = tmp_path / f"stores-{os.uname().nodename}.db"
+    with StoreBook(name) as book:
+        assert vault_facts(tmp_path, 1000.0) == {}
+        for host, at, moved in (("a", 1000, 2e6), ("b", 1000, 8e6), ("c", 1000, 4e6),
+                                ("old", -90_000, 1e3)):  # fmt: skip
+            book.add_transfer(host, at, moved, 2.0)
+    assert vault_facts(tmp_path, 1000.0) == {"vault_bandwidth": 2e6, "vault_hosts": 3}
+    (tmp_path / "status.json").write_text(json.dumps(STATUS | {"time": 1000}))
+    assert "ForestallVaultBandwidth = 2000000.0\nForestallVaultHosts = 3\n" in read_ad(tmp_path)
+    name.write_bytes(b"no book")
+    assert vault_facts(tmp_path, 1000.0) == {}
 
 
 def test_where_no_htcondor_runs_no_guest_of_it_is_left(

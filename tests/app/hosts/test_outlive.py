@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from forestall.app.hosts.guest.guest import run_guest
-from forestall.app.hosts.guest.outlive import outliving
+from forestall.app.hosts.guest.guest import resume_guest, run_guest
+from forestall.app.hosts.guest.outlive import outliving, vault_of, words_of
+from forestall.app.vault.checkpoints import open_vault
 from forestall.live.guest.files import GuestFiles, GuestState
 from forestall.live.guest.settings import GuestSettings
 from forestall.model.errors import ParameterError
+from forestall.vault.repository import VaultRules
+from forestall.vault.runs import RunHistory, write_history
 from live.guest.managed import HostFile, wait_for
 
 COUNT = """\
@@ -74,8 +77,8 @@ def test_an_evicted_guest_goes_on_on_another_host(
         pytest.skip("this host is too busy for a guest at lowest priority to be saved in 30 s")
     assert (record.state, record.checkpoint > 0) == (GuestState.ENDED, True), record.why
     state.unlink()
-    code = run_guest(words, EVICTED, folder=tmp_path / "two", name="count", outlive=options,
-                     eyes=hosts[1])  # fmt: skip
+    # its command line is in the vault: there is nothing of it on that host
+    code = resume_guest(tmp_path / "two", "count", outlive=options, eyes=hosts[1])
     place = GuestFiles(tmp_path / "two", "count").place
     assert code == 0, (place / "stderr").read_text()
     assert "went on from checkpoint" in (place / "stderr").read_text()
@@ -104,6 +107,20 @@ def test_the_hook_saves_what_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     made = outliving(words, options, "count", tmp_path / "two", GuestSettings())
     done = subprocess.run(made.words, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "ready\ncounted on\n"), done.stderr
+
+
+def test_a_guest_of_no_vault_cannot_be_gone_on_with(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="with --store at least"):
+        vault_of("--data 1")
+    assert vault_of("--store a --store=b --key k") == (("a", "b"), Path("k"))
+    place = tmp_path / "vault"
+    with open_vault([str(place)], begin=VaultRules()) as vault:
+        write_history(vault, "over", RunHistory(("x",), code=0))
+        write_history(vault, "open", RunHistory(("x", "y")))
+    assert words_of("open", f"--store {place}") == ("x", "y")
+    for name, words in (("over", "has not finished"), ("none", "its vault knows")):
+        with pytest.raises(ParameterError, match=words):
+            resume_guest(tmp_path, name, outlive=f"--store {place}")
 
 
 def test_what_is_run_and_what_is_wrong(tmp_path: Path) -> None:

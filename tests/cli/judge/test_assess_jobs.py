@@ -12,6 +12,7 @@ import pytest
 
 from cli.calls import call
 from forestall.app.judge.jobs import report
+from forestall.app.judge.jobs.decision import decision, on_area, verdict
 from forestall.app.judge.jobs.report import FOLDER
 from forestall.cli import main
 from forestall.show import style
@@ -24,7 +25,7 @@ KEYS = {
     "verdict", "source", "metrics_source", "metric", "side", "value", "window", "nodes",
     "cores_per_node", "jobs", "periods", "auc", "auc_ci", "auc_ci_by_node", "p_value",
     "p_value_by_node", "permutations", "permutations_as_high", "benefit", "rule", "advised",
-    "act_on", "limit_nodes", "level", "remarks", "parameters", "versions",
+    "decision", "act_on", "limit_nodes", "level", "remarks", "parameters", "versions",
 }  # fmt: skip
 
 
@@ -107,14 +108,40 @@ def test_a_gain_of_attribution_is_no_reason_to_act(
     knee = found["benefit"]["knee"]
     knee["beats_no_relation"] = False
     knee["no_relation_per_month_node_hours"] = 1.04 * knee["per_month_node_hours"]
-    text = report.verdict(found)
-    assert text.startswith("Do not act on memory_share: the gain is of attribution, not of the")
+    saved = knee["per_month_node_hours"]
+    knee["no_relation_per_month_band_node_hours"] = [0.9 * saved, 1.2 * saved]
+    text = verdict(found)
+    start = (
+        "Not shown that acting on memory_share pays: the gain is not surely more than attribution"
+    )
+    assert text.startswith(start)
     assert "better than chance" in text
-    assert not report.advised(found)
-    assert report.dry_run(found).startswith("would act on: nothing, for the verdict is not to act;")
-    knee["no_relation_per_month_node_hours"] = 0.9 * knee["per_month_node_hours"]
-    start = "Do not act on memory_share: the gain is not surely more than attribution alone brings"
-    assert report.verdict(found).startswith(start)
+    assert "Nothing speaks for it so far" in text
+    assert decision(found) == "not shown"
+    assert report.dry_run(found).startswith("would act on: nothing, for it is not shown to pay;")
+    knee["no_relation_per_month_node_hours"] = 0.8 * saved
+    knee["no_relation_per_month_band_node_hours"] = [0.6 * saved, (0.8 + 1.645 * 0.2) * saved]
+    # The gap is one standard error: 2.49 squared times the data shows it.
+    days = found["window"]["days"]
+    assert f"some {6.2001 * days:,.0f} days of such records" in verdict(found)
+
+
+def test_what_does_harm_is_told_so(leaking: tuple[Path, Path], capsys: Capsys) -> None:
+    found = asked(capsys, leaking)
+    knee = found["benefit"]["knee"]
+    saved, ends = knee["per_month_node_hours"], knee["per_month_ci_node_hours"]
+    assert decision(found) == "act"
+    for name, value, said in (
+        ("per_month_ci_node_hours", [-9.0, -1.0], "acting surely costs more than it saves"),
+        ("no_relation_per_month_band_node_hours", [1.1 * saved, 1.3 * saved], "it saves less than"),
+    ):
+        other = {**found, "benefit": {**found["benefit"], "knee": {**knee, name: value}}}
+        assert decision(other) == "do not act"
+        assert verdict(other).startswith(f"Do not act on memory_share: {said}")
+        assert report.dry_run(other).startswith("would act on: nothing, for it does harm;")
+    round_the_other_way = {**found, "auc_ci": [0.3, 0.45], "auc_ci_by_node": [0.31, 0.49]}
+    assert "tells the wrong way round" in verdict(round_the_other_way)
+    assert knee["per_month_ci_node_hours"] is ends
 
 
 def test_the_area_is_shown_with_the_interval_that_decides(
@@ -122,11 +149,9 @@ def test_the_area_is_shown_with_the_interval_that_decides(
 ) -> None:
     found = asked(capsys, leaking)
     found |= {"auc_ci": [0.51, 0.6], "auc_ci_by_node": [0.48, 0.63], "p_value_by_node": 0.125}
-    assert report.verdict(found).startswith("Do not act on memory_share: it does not surely tell")
-    assert "(0.480 to 0.630 with the periods of a node together), not surely" in report.on_area(
-        found
-    )
-    assert "(p = 0.125)" in report.on_area(found)
+    assert verdict(found).startswith("Not shown that acting on memory_share pays: it does not")
+    assert "(0.480 to 0.630 with the periods of a node together), not surely" in on_area(found)
+    assert "(p = 0.125)" in on_area(found)
 
 
 def test_an_action_has_a_cost_and_time_a_price(leaking: tuple[Path, Path], capsys: Capsys) -> None:
@@ -150,13 +175,13 @@ def test_an_action_has_a_cost_and_time_a_price(leaking: tuple[Path, Path], capsy
 
 def test_without_a_relation_nobody_is_told_to_act(sound: tuple[Path, Path], capsys: Capsys) -> None:
     found = asked(capsys, sound)
-    assert found["verdict"].startswith("Do not act on memory_share: it does not surely tell")
+    assert found["verdict"].startswith("Not shown that acting on memory_share pays: it does not")
     assert found["auc_ci"][0] < 0.5 < found["auc_ci"][1]
     assert found["advised"] is False
     done = call(capsys, "assess", "jobs", sound[0], "--metrics", sound[1])
     second = " ".join(done.out.split("\n\n")[0].splitlines()[1:])
     nodes = found["act_on"][0]
-    assert second.startswith("would act on: nothing, for the verdict is not to act; by the thresh")
+    assert second.startswith("would act on: nothing, for it is not shown to pay; by the thresh")
     assert f"these would be the nodes: {nodes}, " in re.sub(" +", " ", second)
     assert max(map(len, done.out.splitlines()[1:])) <= 100
 
@@ -314,7 +339,8 @@ def test_all_jobs_end_alike(state: str, tmp_path: Path, capsys: Capsys) -> None:
     out = tmp_path / "report"
     done = call(capsys, "assess", "jobs", jobs, "--metrics", samples, "--out", out)
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("Do not act on load")
+    start = {"COMPLETED": "Do not act on load", "FAILED": "Not shown that acting on load pays"}
+    assert done.out.startswith(start[state])
     assert "No area" in done.out
     found = json.loads((out / "summary.json").read_text())
     assert (found["auc"], found["p_value"]) == (None, None)

@@ -52,6 +52,27 @@ def test_json_that_others_script_against(capsys: Capsys) -> None:
     assert "constant" in str(found["assumes"])
 
 
+@pytest.mark.parametrize("ages", ["new", "steady", "400d"])
+def test_nodes_for_a_wanted_interval(ages: str, capsys: Capsys) -> None:
+    base = ("interval", "--mttf", "100000h", "--shape", 0.7, "--checkpoint-cost", "15m", "--ages",
+            ages, "--json")  # fmt: skip
+    found = json.loads(call(capsys, *base, "--wanted", "10h").out)
+    assert found["wanted"]["nodes_first_order"] == pytest.approx(74.86, abs=0.005)  # page 2
+    most = found["wanted"]["nodes"]
+    assert found["nodes"] == most > 70
+    at, beyond = (json.loads(call(capsys, *base, "--nodes", n).out) for n in (most, most + 1))
+    assert beyond["optimal_s"] < 36_000 <= at["optimal_s"] == found["optimal_s"]
+
+
+def test_no_nodes_for_a_wanted_interval(capsys: Capsys) -> None:
+    done = call(capsys, *BASE, "--wanted", "10d")
+    assert done.out.startswith("Not even a job of one node has a best interval of 10-00:00:00")
+    for more in (("--nodes", 4), ("--work", "3d")):
+        done = call(capsys, *BASE, "--wanted", "1h", *more)
+        assert (done.code, done.out) == (2, "")
+        assert "nothing with --wanted" in done.err
+
+
 def test_all_options_reach_the_model(capsys: Capsys) -> None:
     found = told(
         capsys, "--shape", 0.7, "--nodes", 16, "--ages", "new", "--restart", "5m",

@@ -49,15 +49,15 @@ class SmallCluster:
         self.done.append((intent.id, self.now))
         node = self.nodes[intent.target]
         if intent.action == Action.DRAIN:
-            node = replace(node, drained=True, reason=intent.words)
+            node = node._replace(drained=True, reason=intent.words)
         elif intent.action == Action.RESUME:
-            node = replace(node, drained=False, reason="")
+            node = node._replace(drained=False, reason="")
         else:
-            node = replace(node, rebooting=True, reason=intent.words)
+            node = node._replace(rebooting=True, reason=intent.words)
         self.nodes[intent.target] = node
 
     def person_drains(self, name: str) -> None:
-        self.nodes[name] = replace(self.nodes[name], drained=True, reason=PERSON)
+        self.nodes[name] = self.nodes[name]._replace(drained=True, reason=PERSON)
 
     def ours(self) -> list[str]:
         return [

@@ -117,7 +117,7 @@ def test_the_same_proposal_in_every_cycle(ledger: LiveLedger) -> None:
         executor.step(cluster.look())
         cluster.now += 30
     assert check(ledger).intents == {"refused": 3}, "once in 600 s"
-    cluster.nodes["n3"] = replace(cluster.nodes["n3"], boot=cluster.now)
+    cluster.nodes["n3"] = cluster.nodes["n3"]._replace(boot=cluster.now)
     assert executor.propose([cluster.intend(Action.DRAIN, "n3")]), "it is in another state"
 
 
@@ -236,16 +236,15 @@ class Story:
         elif what == "person":
             self.person(name)
         elif node.rebooting:
-            cluster.nodes[name] = replace(node, rebooting=False, boot=cluster.now)
+            cluster.nodes[name] = node._replace(rebooting=False, boot=cluster.now)
 
     def person(self, name: str) -> None:
         """A person drains a node, or returns one that a person drained."""
         if len(self.persons) > 1 or name in self.persons:
             name = self.chance.choice(sorted(self.persons))
             self.persons.remove(name)
-            self.cluster.nodes[name] = replace(
-                self.cluster.nodes[name], drained=False, rebooting=False, reason=""
-            )
+            node = self.cluster.nodes[name]
+            self.cluster.nodes[name] = node._replace(drained=False, rebooting=False, reason="")
         else:
             late = {one.target for _, one in self.actor.on_its_way}
             if name not in late:  # what is under way already nobody can call back

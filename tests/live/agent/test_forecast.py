@@ -20,11 +20,12 @@ from forestall.live.agent.forecast import (
     past_states,
 )
 from forestall.live.agent.forecaster import HORIZONS, Forecast, Forecaster
+from forestall.live.agent.loads import StepLoads, mean_loads
 from forestall.live.agent.processes import read_stat
 from forestall.predict.semi_markov.learning import DAY, MONDAY, HostHistory
 from forestall.predict.semi_markov.states import host_states, stays
 from forestall.traces.metrics.day_files import DaySample, SegmentHeader, day_files_in, encode
-from forestall.traces.metrics.day_samples import HostDays, host_days
+from forestall.traces.metrics.day_samples import UNKNOWN, HostDays, host_days
 
 HEAD = SegmentHeader("node7", b"b" * 16, 1, 60.0, 0.2, 0.6, 60, 0.0)
 
@@ -72,7 +73,9 @@ def test_a_host_that_leaves_at_the_same_time_each_day() -> None:
     history = HostHistory(stays(np.tile(day, 28), 60), MONDAY)
     now = MONDAY + 28 * DAY + 9 * 3600
     told = forecast(history, now)
-    assert told["reliability"]["S1"] == {"1h": 1.0, "2h": 1.0, "4h": 0.0, "8h": 0.0}
+    assert told["reliability"]["S1"] == dict(
+        zip(HORIZONS, (1.0, 1.0, 0.0, 0.0, 0.0, 0.0), strict=True)
+    )
     # alive for 3 h of the coming day, and then gone for certain
     assert told["mttf"]["S1"] == pytest.approx(3 * 3600, abs=60)
 
@@ -128,12 +131,43 @@ def filled(folder: Path, days: float, now: int) -> None:
 def test_less_than_a_day_says_nothing_yet(tmp_path: Path) -> None:
     now = 1_700_000_000
     assert learned(tmp_path, "node7", 60, now) == {
-        "made": now, "learnt_days": 0.0, "reliability": None, "mttf": None,
+        "made": now, "learnt_days": 0.0, "reliability": None, "mttf": None, "load": None,
     }  # fmt: skip
     filled(tmp_path, 0.9, now)
     told = learned(tmp_path, "node7", 60, now)
     assert (told["learnt_days"], told["reliability"]) == (pytest.approx(0.9, abs=0.01), None)
     assert learned(tmp_path, "other", 60, now)["learnt_days"] == 0
+
+
+def test_the_owners_load_by_the_hour_of_the_day() -> None:
+    # 28 days: an owner at 40 % from 10:00 to 12:00 (S2), else at 10 %; every seventh step unknown
+    at = MONDAY + 60 * np.arange(28 * 1440)
+    hour = at % DAY // 3600
+    load = np.where((hour >= 10) & (hour < 12), 0.4, 0.1)
+    raw = np.zeros((len(at), 7), dtype=np.uint16)
+    raw[:, 0] = np.where(np.arange(len(at)) % 7 == 0, UNKNOWN, np.round(60_000 * load))
+    state = (load > 0.2).astype(np.int8)
+    loads = StepLoads(60)
+    days = HostDays("a", at, raw, state, 60.0)
+    loads.add(days)
+    loads.add(days)  # files are read a few at a time, and may tell of a sample twice
+    history = HostHistory(stays(state, 60), MONDAY)
+    told = forecast(history, MONDAY + 28 * DAY + 9 * 3600, loads)["load"]["S1"]
+    wanted = {"1h": 0.1, "2h": 0.25, "4h": 0.25, "8h": 0.175, "16h": 0.1375, "24h": 0.125}
+    assert told == pytest.approx(wanted, abs=1e-3)
+    free = [int(h[:-1]) * (1 - mean) for h, mean in told.items()]
+    assert free == sorted(free)
+
+
+def test_without_days_behind_it_the_load_is_the_mean_of_all() -> None:
+    assert mean_loads(StepLoads(60), [], [], (1, 2)) is None
+    loads = StepLoads(60)
+    raw = np.full((100, 7), 15_000, dtype=np.uint16)
+    times = MONDAY + 60 * np.arange(100)
+    states = np.where(np.arange(100) < 50, 0, 2).astype(np.int8)
+    raw[50:, 0] = 60_000  # S3: no guest runs then
+    loads.add(HostDays("a", times, raw, states, 60.0))
+    assert mean_loads(loads, [], [], (1, 24)).tolist() == [[0.25, 0.25], [0.25, 0.25]]
 
 
 def test_the_process_that_learns(tmp_path: Path) -> None:
@@ -158,6 +192,8 @@ def test_the_process_that_learns(tmp_path: Path) -> None:
     assert 0 <= (found.mean_time("S1") or 0) <= 3600
     assert found.chances("S4") == dict.fromkeys(HORIZONS, 0.0)
     assert found.mean_time("S5") == 0
+    assert found.loads("S1") == pytest.approx(dict.fromkeys(HORIZONS, 0.1), abs=1e-4)
+    assert found.loads("S3") is None
     assert found.memory > 0
     assert maker.helpers() == ()
     maker.look(2.0)  # not before an hour

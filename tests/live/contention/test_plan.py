@@ -32,6 +32,18 @@ def test_guests_take_turns() -> None:
     assert ExperimentPlan(cpus=(0,), groups=(1,), seconds=0.05).slices == 1
 
 
+def test_further_priorities_take_their_turns_too() -> None:
+    plan = ExperimentPlan(cpus=(0,), groups=(1,), loads=(0.5,), nices=(5, 10))
+    assert plan.guests == ("none", "normal", "lowest", "nice5", "nice10")
+    turns = list(plan.turns(0, 1, 0.5))
+    for k in range(0, len(turns), 5):
+        assert sorted(turns[k : k + 5]) == sorted(plan.guests)
+    assert plan.takes > ExperimentPlan(cpus=(0,), groups=(1,), loads=(0.5,)).takes
+    for nices in ((0,), (19,), (10, 5), (5, 5)):
+        with pytest.raises(ParameterError, match="nice"):
+            ExperimentPlan(cpus=(0,), groups=(1,), nices=nices)
+
+
 def test_a_process_uses_one_core_at_most() -> None:
     plan = ExperimentPlan(cpus=(0, 1), groups=(1, 2), loads=(0.4, 0.5, 0.6))
     assert list(plan.points()) == [(1, 0.4), (1, 0.5), (2, 0.4), (2, 0.5), (2, 0.6)]

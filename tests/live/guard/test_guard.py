@@ -42,7 +42,7 @@ def intent(
 
 
 def with_node(name: str = "n1", **changed: object) -> ClusterSight:
-    return replace(SIGHT, nodes={**NODES, name: replace(NODES[name], **changed)})  # type: ignore[arg-type]
+    return replace(SIGHT, nodes={**NODES, name: NODES[name]._replace(**changed)})  # type: ignore[arg-type]
 
 
 def ours(name: str, sight: ClusterSight = SIGHT) -> str:
@@ -50,7 +50,7 @@ def ours(name: str, sight: ClusterSight = SIGHT) -> str:
 
 
 def drained(*names: str) -> ClusterSight:
-    nodes = {n: replace(NODES[n], drained=True, reason=ours(n)) for n in names}
+    nodes = {n: NODES[n]._replace(drained=True, reason=ours(n)) for n in names}
     return replace(SIGHT, nodes={**NODES, **nodes})
 
 
@@ -154,7 +154,7 @@ def test_only_what_we_drained_is_returned_or_rebooted() -> None:
 
 
 def test_jobs_and_reservations_of_others() -> None:
-    held = replace(SIGHT, jobs={"17": replace(JOBS["17"], held=True)})
+    held = replace(SIGHT, jobs={"17": JOBS["17"]._replace(held=True)})
     assert says(intent(Action.REQUEUE, "17", held), held) == (
         Pass.REFUSE, "a person holds the job"
     )  # fmt: skip
@@ -163,7 +163,7 @@ def test_jobs_and_reservations_of_others() -> None:
     plain = replace(SIGHT, jobs={"17": JobSight("RUNNING")})
     assert "does not carry" in says(intent(Action.REQUEUE, "17", plain), plain)[1]
     changed = replace(
-        SIGHT, reservations={"forestall_p1": replace(RESERVATIONS["forestall_p1"], as_made=False)}
+        SIGHT, reservations={"forestall_p1": RESERVATIONS["forestall_p1"]._replace(as_made=False)}
     )
     told = says(intent(Action.RELEASE, "forestall_p1", changed), changed)
     assert told == (Pass.REFUSE, "a person changed the reservation")
@@ -217,7 +217,7 @@ def test_per_hour_and_cool_down() -> None:
 
 
 def test_the_floor_counts_everybodys_nodes() -> None:
-    others = {f"n{k}": replace(NODES[f"n{k}"], down=True) for k in range(2, 6)}
+    others = {f"n{k}": NODES[f"n{k}"]._replace(down=True) for k in range(2, 6)}
     sight = replace(SIGHT, nodes={**NODES, **others})
     refused(says(intent(Action.DRAIN), sight), "3 nodes of the cluster would stay in service, 4")
     sight = replace(SIGHT, nodes={**NODES, **dict(list(others.items())[1:])})
@@ -229,9 +229,9 @@ def test_the_floor_counts_everybodys_nodes() -> None:
 def test_rolling_reboots() -> None:
     sight = drained("n1")
     for changed, why in (({"busy": True}, "works"), ({"promised": True}, "a promise counts on")):
-        other = replace(sight, nodes={**sight.nodes, "n1": replace(sight.nodes["n1"], **changed)})
+        other = replace(sight, nodes={**sight.nodes, "n1": sight.nodes["n1"]._replace(**changed)})
         refused(says(intent(Action.REBOOT, sight=other), other), why)
-    other = replace(sight, nodes={**sight.nodes, "n2": replace(NODES["n2"], rebooting=True)})
+    other = replace(sight, nodes={**sight.nodes, "n2": NODES["n2"]._replace(rebooting=True)})
     refused(says(intent(Action.REBOOT, sight=other), other), "2 nodes would reboot at once")
 
 

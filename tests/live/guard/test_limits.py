@@ -67,7 +67,7 @@ def test_drains(
         if guard(one, sight, Doings(half_way, tuple(written)), settings, NOW).kind == Pass.GO:
             written.append((one, NOW))
             if seen:  # the next look shows it
-                node = replace(sight.nodes[name], drained=True, reason=one.words)
+                node = sight.nodes[name]._replace(drained=True, reason=one.words)
                 sight = replace(sight, nodes={**sight.nodes, name: node})
     drained = {one.target for one, _ in written}
     limits = settings.warden

@@ -14,7 +14,7 @@ import pytest
 
 from forestall.live.guest.body import Body
 from forestall.live.guest.cgroup import ControlGroup
-from forestall.live.guest.priority import session_nice
+from forestall.live.guest.priority import NICE, session_nice
 from forestall.live.guest.processes import MARK, Process, descendants, is_there, look, marked
 from live.guest.managed import PYTHON, wait_for
 
@@ -101,7 +101,7 @@ def test_lowers_every_thread_and_session(tmp_path: Path) -> None:
     try:
         wait_for(lambda: len({one.session for one in marked(mark)}) == 2)
         wait_for(lambda: len(os.listdir(f"/proc/{made.pid}/task")) == 4)
-        Body(mark, 0).set_low(low=True)
+        Body(mark, 0).set_level(NICE)
         members = marked(mark)
         for one in members:
             assert session_nice(one.pid) in (None, 19)

@@ -106,3 +106,45 @@ class TestSettings:
     def test_refuses_json(self, told: dict[str, object]) -> None:
         with pytest.raises(ParameterError, match="settings of a guest"):
             GuestSettings.from_json(told)
+
+
+class TestSteps:
+    def test_a_step_is_taken_when_the_load_has_been_below_it_for_long_enough(self) -> None:
+        judge = Judge(GuestSettings(calm=2.0, hold=3.0, steps="0.3:5,0.45:10"), MEMORY)
+        loads = [0.4, 0.4, 0.4, 0.25, 0.25, 0.25, 0.31, 0.5, 0.4, 0.1, 0.1, 0.1]
+        seen = [judge.see(Sight(float(k), x, 0.0, 0.9), 0.0) for k, x in enumerate(loads)]
+        assert [one.level for one in seen] == [19, 19, 10, 10, 10, 5, 10, 19, 19, 19, 10, 0]
+        assert {one.allowed for one in seen[:-1]} == {CRAWL}
+        assert seen[-1].allowed is RUN
+        assert seen[5].why == "owner's load 25% <= 30% for 2 s, nice 5"
+
+    @pytest.mark.parametrize(
+        "steps", ["0.3", "0.1:5", "0.7:5", "0.3:0", "0.3:19", "0.3:5,0.25:10", "0.3:5,0.4:5", "x:5"]
+    )
+    def test_steps_lie_between_the_thresholds_and_rise(self, steps: str) -> None:
+        with pytest.raises(ParameterError, match="steps"):
+            GuestSettings(steps=steps)
+
+    @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+    def test_no_step_is_above_its_load(self, loads: list[float]) -> None:
+        judge = Judge(GuestSettings(calm=2.0, hold=3.0, steps="0.3:5,0.45:10"), MEMORY)
+        for k, load in enumerate(loads):
+            level = judge.see(Sight(float(k), load, 0.0, 0.9), 0.0).level
+            assert level >= (0 if load <= 0.2 else 5 if load <= 0.3 else 10 if load <= 0.45 else 19)
+
+
+class TestOwnMemory:
+    def test_what_a_guest_held_is_what_it_needs_and_a_tenth_more(self) -> None:
+        judge = Judge(GuestSettings(calm=0.0), MEMORY)
+        assert judge.see(Sight(0.0, 0.1, 0.0, 0.05), 0.0).allowed is RUN  # nothing is known of it
+        assert judge.see(Sight(1.0, 0.1, 0.0, 0.05), 0.4).allowed is RUN
+        assert judge.need == pytest.approx(0.44)
+        gone = judge.see(Sight(2.0, 0.1, 0.0, 0.03), 0.4)  # a tenth of it is not to be had
+        assert (gone.allowed, gone.state) == (N, "S4")
+        assert judge.see(Sight(3.0, 0.1, 0.0, 0.43), 0.0).state == "S4"  # nor is it started again
+        assert judge.see(Sight(4.0, 0.1, 0.0, 0.45), 0.0).state == "S1"
+
+    def test_what_it_held_before_counts_on_a_new_start(self) -> None:
+        assert Judge(GuestSettings(), MEMORY, held=50.0).need == pytest.approx(0.55)
+        assert Judge(GuestSettings(guest_memory=0.2), MEMORY, held=50.0).need == 0.2
+        assert Judge(GuestSettings(guest_memory=0.0), MEMORY, held=50.0).need == 0.0

@@ -44,6 +44,7 @@ class Runs:
             vault, [path], settings, tell=tell))  # fmt: skip
         self.rules = RunRules(saving, every=0.1, life=0.9, patience=0.5)
         self.words = ("sh", "-c", PROGRAM)
+        self.leaving: Callable[[], str] = lambda: ""
 
     def run(self, saw: Saw = lambda line: None, **rules: object) -> int:
         def say(line: str) -> None:
@@ -54,6 +55,7 @@ class Runs:
         way = SelfSaving((self.folder / "state",), signal.SIGUSR1, timeout=20)
         plan = RunPlan("job", start, self.folder / "runs" / "job")
         around = Surroundings(lambda history: learned(history.evictions, history.ran), say)
+        around.leaving = self.leaving
         made = Driver(self.vault, plan, way, replace(self.rules, **rules), around)  # type: ignore[arg-type]
         return made.run()
 
@@ -93,6 +95,24 @@ def test_storage_hosts_that_are_away_are_waited_for(runs: Runs) -> None:
     assert any("Connection refused" in line for line in runs.said)
     assert len(runs.vault.names()) >= 1
     assert not list((runs.folder / "runs" / "job").glob("image-*"))
+
+
+def test_a_program_leaves_a_host_that_is_about_to_be_taken(runs: Runs) -> None:
+    runs.leaving = lambda: "its owner needs it" if runs.vault.names() else ""
+    assert runs.run() == UNFINISHED
+    assert runs.said[-2].startswith("job: checkpoint")
+    assert runs.said[-1] == "job: left, saved: the same command goes on with it"
+    assert "job: leaves this host: its owner needs it" in runs.said
+    runs.leaving = lambda: ""
+    assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
+
+
+def test_a_program_that_cannot_be_saved_does_not_leave(runs: Runs) -> None:
+    runs.words = ("sh", "-c", "trap '' USR1; sleep 1.2")
+    runs.leaving = lambda: "its owner needs it"
+    assert runs.run(every=float("inf")) == 0
+    assert sum("leaves this host" in line for line in runs.said) >= 1
+    assert runs.said[-1] == "job: ended with code 0"
 
 
 def test_where_the_newest_is_lost_the_one_before_it_is_taken(runs: Runs) -> None:

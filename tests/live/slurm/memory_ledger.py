@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 from forestall.live.ledger.rows import (
@@ -116,9 +116,31 @@ class MemoryLedger(LiveLedger):
 def _through_json(row: LedgerRow) -> LedgerRow:
     if isinstance(row, RunRow):  # large, and never read by a controller
         return row
-    plain = {
-        name: json.loads(canonical(getattr(row, name)))
-        for name, one in row.__dataclass_fields__.items()
-        if one.type == "Json"
-    }
-    return replace(row, **plain)
+    names = _JSON.get(type(row))
+    if names is None:
+        fields = row.__dataclass_fields__.items()
+        names = _JSON[type(row)] = tuple(name for name, one in fields if one.type == "Json")
+    if not names:
+        return row
+    kept = object.__new__(type(row))
+    vars(kept).update(vars(row))
+    vars(kept).update({name: _plain(getattr(row, name)) for name in names})
+    return kept
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON would give it back; what is not plain goes through it."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
+    if kind is float and isfinite(value):
+        return value
+    if kind is list or kind is tuple:
+        return [_plain(one) for one in value]
+    if kind is dict and all(type(name) is str for name in value):
+        return {name: _plain(one) for name, one in value.items()}
+    return json.loads(canonical(value))
+
+
+_JSON: dict[type[LedgerRow], tuple[str, ...]] = {}
+"""The fields of each kind of row that are JSON."""

@@ -4,7 +4,6 @@ must hold after every step. A rule that is broken tells the seed and what happen
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -19,7 +18,8 @@ from forestall.live.slurm.controller import Controller, ControllerSettings
 from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
 from forestall.live.slurm.sight import sight_of
 from forestall.live.slurm.site_book import SiteBook
-from forestall.model.cluster.actions import DrainNode, Submit
+from forestall.live.slurm.testing import MARGIN, CheckedReturns, NodeTest
+from forestall.model.cluster.actions import DrainNode, ResumeNode, Submit
 from forestall.model.cluster.faults import WriteError
 from forestall.model.cluster.marks import Mark
 from forestall.model.errors import InputError, LedgerError
@@ -49,6 +49,8 @@ GUARD = GuardSettings(floor_percent=30.0, settle=300, keeper=KEEPER, warden=WARD
 ADVISES = GuardSettings(floor_percent=30.0, settle=300, warden=WARDEN)
 """No keeper: offers rest on what became of the site's jobs."""
 
+TEST = NodeTest("#!/bin/sh\n", 300, ME)
+
 RULES = RuleSettings(least=0.1, worth=0.1, rest=120, eats_within=1800, life=300, repeats=4)
 
 
@@ -70,6 +72,7 @@ class _Check:
 class Scenario:
     """A world, a ledger, and the controller that lives at the moment.
 
+    ruled : with all rules on; every second of these brings nodes back by way of a test job
     fate_of : what happens at each write of the ledger; None: it is written
     asks : probability that somebody asks for a quote in a step
     """
@@ -86,6 +89,7 @@ class Scenario:
         asks: float = 0.15,
     ) -> None:
         self.seed, self.chance, self.ruled = seed, random.Random(seed), ruled
+        self.tested, self.calm = ruled and seed % 2 == 0, calm
         hole = 1 + seed % nodes if ruled and seed % 3 == 0 else 0
         settings = WorldSettings(nodes=nodes, load=0.6, run=1200.0, widest=6, hole=hole)
         self.world = SlurmWorld(settings if calm else rough(settings), seed)
@@ -98,6 +102,7 @@ class Scenario:
         self.asking: list[str] = []
         self.story: list[str] = []
         self.deaths = 0
+        self._checked, self._done = 0, set[tuple[type, str]]()
         self.book: CompletionBook | None = None
         self.forecasts = ListedForecasts(self._listed())
         self.controller = self._born()
@@ -110,13 +115,19 @@ class Scenario:
             yield self.chance.choice(names), NodeForecast(at, at + 1800, risk, "listed")
 
     def _born(self) -> Controller:
-        actor = ClusterActor(self.cluster, self._owner)
+        back = CheckedReturns(self.cluster, TEST, lambda: self.cluster.clock)
+        actor = ClusterActor(self.cluster, self._owner, returns=back if self.tested else None)
         actors = {Role.KEEPER: actor, Role.WARDEN: actor}
         settings = ControllerSettings(
-            learned=(30, 1, 0)[self.seed % 3], forget=(10_000, 2)[self.seed % 2]
+            learned=(30, 1, 0)[self.seed % 3],
+            forget=(10_000, 2)[self.seed % 2],
+            rounded=(4096, 1)[self.seed % 4 == 2],
         )
         guard = ADVISES if self.seed % 7 == 3 else GUARD
-        rules = ActingRules(RULES, self.mortal, health=_Check(self.seed)) if self.ruled else None
+        rules = None
+        if self.ruled:
+            check = _Check(self.seed)
+            rules = ActingRules(RULES, self.mortal, health=check, tested=self.tested)
         return Controller(
             self.cluster, self.mortal, actors, guard, self.forecasts, lambda: self.cluster.clock,
             settings, site=SiteBook(self.book), rules=rules,
@@ -226,29 +237,49 @@ class Scenario:
     def check(self) -> None:
         """Hold the world and the books to the rules."""
         state = self.world.state
-        self.must(not self.world.problems(), str(self.world.problems()))
-        done = Counter((type(one.action).__name__, one.action.id) for one in state.deeds
-                       if not isinstance(one.action, Submit))  # fmt: skip
-        twice = [what for what, times in done.items() if times > 1]
-        self.must(not twice, f"done twice: {twice}")
-        tags = Counter(
-            job.mark.promise for job in state.jobs.values() if job.user == ME and job.mark.promise
-        )
-        self.must(max(tags.values(), default=0) <= 1, f"submitted twice: {tags}")
+        wrong = self.world.problems()
+        self.must(not wrong, str(wrong))
+        for one in state.deeds[self._checked :]:
+            what = type(one.action), one.action.id
+            twice = what in self._done and not isinstance(one.action, Submit)
+            self.must(not twice, f"done twice: {what}")
+            self._done.add(what)
+        self._checked = len(state.deeds)
+        tags = [job.mark.promise for job in state.jobs.values() if job.user == ME]
+        tags = [one for one in tags if one]
+        self.must(len(tags) == len(set(tags)), f"submitted twice: {tags}")
         self._limits()
         self._promises()
+        if self.tested and self.calm:
+            self._returns()
 
     def _limits(self) -> None:
         state, count = self.world.state, len(self.world.state.nodes)
         held = sum(one.node_count for one in state.reservations.values()
-                   if one.name.startswith("forestall_"))  # fmt: skip
+                   if one.name.startswith("forestall_") and "MAINT" not in one.flags)  # fmt: skip
         self.must(held <= min(KEEPER.nodes, int(count * 0.7)), f"{held} nodes reserved")
         out = [name for name, one in state.nodes.items() if one.ours and not one.in_service]
         self.must(len(out) <= min(WARDEN.nodes, int(count * 0.2)), f"taken out: {out}")
         since = self.cluster.clock - HOUR + JUMP
-        written = Counter(row.role for row, _ in self.ledger.written_since(since))
+        written = [row.role for row, _ in self.ledger.written_since(since)]
         for role, most in ((Role.KEEPER, KEEPER), (Role.WARDEN, WARDEN)):
-            self.must(written[str(role)] <= most.per_hour, f"{role}: {written} in an hour")
+            self.must(written.count(str(role)) <= most.per_hour, f"{role}: {written} in an hour")
+
+    def _returns(self) -> None:
+        """A node that we brought back is kept for its test, or passed it, or is out again."""
+        state = self.world.state
+        for deed in state.deeds:
+            one = deed.action
+            if not isinstance(one, ResumeNode) or not state.nodes[one.node].in_service:
+                continue
+            kept = f"forestall_{one.id}" in state.reservations
+            passed = any(
+                run.state == "COMPLETED" and Mark.parse(run.comment, "").promise == one.id
+                for run in state.runs
+            )
+            again = any(late.at > deed.at and getattr(late.action, "node", "") == one.node
+                        for late in state.deeds)  # fmt: skip
+            self.must(kept or passed or again, f"{one.node} is back without a test: {deed}")
 
     def _promises(self) -> None:
         rows = {row.id: row for row in self.ledger.read(PromiseRow)}
@@ -256,13 +287,13 @@ class Scenario:
             self.accepted.setdefault(name, rows[name])
         self.unsure.clear()
         self.must(rows == self.accepted, "no promise lost, doubled or changed")
+        runs = [run for run in self.world.state.runs if run.state == "COMPLETED" and run.user == ME]
         for row in self.ledger.read(OutcomeRow):
             promise = rows[row.promise]
             ends = [
                 run.end
-                for run in self.world.state.runs
+                for run in runs
                 if Mark.parse(run.comment, "").promise == row.promise
-                and run.user == ME and run.state == "COMPLETED"
                 and run.end is not None and run.end <= promise.deadline
             ]  # fmt: skip
             fine = bool(ends) if row.outcome == "kept" else not ends
@@ -273,7 +304,9 @@ class Scenario:
         for deed in self.world.state.deeds:
             row = self.ledger.one(IntentRow, deed.action.id)
             if row is not None:
-                self.must(deed.at <= row.expires + 600 + JUMP, f"stale: {deed}")
+                tests = self.tested and row.action == Action.RESUME  # it ends with its test
+                life = 600 + tests * (TEST.time + MARGIN + HOUR)
+                self.must(deed.at <= row.expires + life + JUMP, f"stale: {deed}")
                 written = self.ledger.one(StateRow, row.id, str(IntentState.WRITTEN))
                 self.must(written is not None, f"done before it was written: {deed}")
             else:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from forestall.live.slurm.mind import Mind
-from forestall.live.slurm.reconcile import UNLIMITED, Difference
+from forestall.live.slurm.reconcile import UNLIMITED, Beliefs, Difference, reconcile, rounded
 from forestall.model.cluster.nouns import (
     ClusterJob,
     ClusterNode,
@@ -67,6 +67,42 @@ def test_a_job_is_submitted_starts_and_ends() -> None:
     assert first.tell(seen(runs), NOW + 60).events == ()
     assert kinds(first.tell(seen(done), NOW + 90)) == [(EventKind.FINISHED, 0)]
     assert first.engine.job_state(0) == "DONE"
+
+
+def test_a_job_that_was_queued_again_and_may_not_start_yet_is_not_cancelled() -> None:
+    """Slurm lets it wait for two minutes; one that waits for a time that was named is gone."""
+    again = {"restarts": 1, "reason": "BeginTime", "submit": NOW, "eligible": NOW + 121}
+    first, found = told(seen(job(7, "n1")), seen(job(7, **again)))
+    assert kinds(found) == [(EventKind.REQUEUED, 0)]
+    assert first.engine.job_state(0) == "WAITING"
+    assert kinds(first.tell(seen(job(7, "n2", restarts=1)), NOW + 60)) == [(EventKind.STARTED, 0)]
+    _, found = told(seen(job(7, "n1")), seen(job(7, **again | {"eligible": NOW + 3600})))
+    assert kinds(found) == [(EventKind.CANCELLED, 0)]
+    _, found = told(seen(job(7)), seen(job(7, **again | {"restarts": 0})))
+    assert kinds(found) == [(EventKind.CANCELLED, 0)]
+
+
+@pytest.mark.parametrize("length", [1, 249, 250, 3600, 86_400, UNLIMITED])
+def test_rounded_ends_are_later_by_two_percent_at_most(length: int) -> None:
+    for time in (NOW, NOW + 1, NOW + 3599):
+        assert 0 <= rounded(time, length) - time <= 0.02 * length
+    assert rounded(NOW, UNLIMITED) == -(-NOW // 3600) * 3600
+
+
+def test_a_large_cluster_s_jobs_share_the_moments_at_which_they_end() -> None:
+    runs = [job(k, f"n{k}", start=NOW - 50 - k, limit=86_400) for k in range(3)]
+    look = seen(*runs, job(3, limit=3601))
+    found = reconcile(Beliefs.none(look, rounds=True), look, NOW)
+    ends = {event.until for event in found.events if event.kind is EventKind.STARTED}
+    assert ends == {-(-(NOW - 52 + 86_400) // 900) * 900}
+    assert found.arrivals[3].estimate == 3660
+    later = reconcile(found.beliefs, look, NOW + 30)
+    assert later.events == ()
+    assert later.beliefs.rounds
+    mind = Mind(look, NOW, 0.5, rounds=True)
+    mind.tell(look, NOW, (), {})
+    place = mind.places_for(job(9, limit=3601), 3601, NOW)[0]
+    assert place.deadline - place.start == 3660
 
 
 @pytest.mark.parametrize(

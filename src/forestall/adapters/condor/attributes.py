@@ -23,8 +23,12 @@ STATE: Final = "ForestallState"
 AVAILABLE: Final = "ForestallAvailable"
 LOAD: Final = "ForestallLoad"
 MTTF: Final = "ForestallMttf"
-HOURS: Final = (1, 2, 4, 8)
-"""For which times the agent predicts reliability, h."""
+SPEED: Final = "ForestallSpeed"
+VAULT: Final = "ForestallVaultBandwidth"
+VAULT_HOSTS: Final = "ForestallVaultHosts"
+FOLDER: Final = "ForestallFolder"
+HOURS: Final = (1, 2, 4, 8, 16, 24)
+"""For which times the agent predicts reliability and load, h."""
 
 STATES: Final = ("S1", "S2", "S3", "S4", "S5")
 _GUESTS_MAY_RUN: Final = ("S1", "S2")
@@ -41,6 +45,15 @@ def reliability(hours: int) -> str:
     return f"ForestallReliability{hours}h"
 
 
+def expected_load(hours: int) -> str:
+    """Return the name of the attribute of the mean load over one of `HOURS`.
+
+    >>> expected_load(4)
+    'ForestallLoad4h'
+    """
+    return f"ForestallLoad{hours}h"
+
+
 def attributes(status: Mapping[str, object]) -> dict[str, Value]:
     """Return the attributes for a status of the agent.
 
@@ -48,7 +61,9 @@ def attributes(status: Mapping[str, object]) -> dict[str, Value]:
     ----------
     status : what status.json of the agent's folder holds: host; time (Unix s) of the last sample;
         state; cpu, the owner's load (share of the machine); reliability, the probability of staying
-        available by hours; mttf (s). All but the time may be missing or None.
+        available by hours; expected_load, the owner's mean load by hours; mttf (s); speed, against
+        a host of speed 1; vault_bandwidth (B/s to a storage host, the median) and vault_hosts (that
+        were measured). All but the time may be missing or None.
 
     Raises ParameterError where a value cannot be one.
     """
@@ -68,10 +83,19 @@ def attributes(status: Mapping[str, object]) -> dict[str, Value]:
         said[AVAILABLE] = state in _GUESTS_MAY_RUN
     if (load := _number(status, "cpu", 1.0, "a share of the machine, 0 to 1")) is not None:
         said[LOAD] = load
-    for hours, probability in _reliabilities(status.get("reliability")).items():
+    for hours, probability in _by_hours(status, "reliability", "a probability").items():
         said[reliability(hours)] = probability
+    for hours, mean in _by_hours(status, "expected_load", "a share of the machine").items():
+        said[expected_load(hours)] = mean
     if (mttf := _number(status, "mttf", math.inf, "seconds")) is not None:
         said[MTTF] = round(mttf)
+    if (speed := _number(status, "speed", 1e6, "a speed, 1 for that of an average host")) is not (
+        None
+    ):
+        said[SPEED] = speed
+    if (rate := _number(status, "vault_bandwidth", 1e15, "B/s")) is not None:
+        said[VAULT] = rate
+        said[VAULT_HOSTS] = round(_number(status, "vault_hosts", 1e6, "a number of hosts") or 0)
     return said
 
 
@@ -90,13 +114,16 @@ def ad_text(status: Mapping[str, object]) -> str:
     return lines(attributes(status)) + _END
 
 
-def _reliabilities(told: object) -> dict[int, float]:
+def _by_hours(status: Mapping[str, object], name: str, kind: str) -> dict[int, float]:
+    """Return shares from 0 to 1 by hours, those that are known."""
+    told = status.get(name)
     if told is None:
         return {}
     if not isinstance(told, Mapping):
-        raise ParameterError("reliability", told, "a probability for each of 1h, 2h, 4h, 8h")
-    names = {hours: f"{hours}h" for hours in HOURS}
-    known = {hours: _number(told, name, 1.0, "a probability") for hours, name in names.items()}
+        names = ", ".join(f"{hours}h" for hours in HOURS)
+        raise ParameterError(name, told, f"{kind} for each of {names}")
+    names_of = {hours: f"{hours}h" for hours in HOURS}
+    known = {hours: _number(told, one, 1.0, kind) for hours, one in names_of.items()}
     return {hours: value for hours, value in known.items() if value is not None}
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from forestall.adapters.condor.attributes import FOLDER, literal
 from forestall.adapters.condor.expressions import MAX_AGE, not_refused, rank
+from forestall.adapters.condor.falcon import JobNeeds
+from forestall.adapters.condor.submit import VACATE, falcon_lines, taken
 from forestall.model.errors import ParameterError
 
 Way = Literal["file", "command"]
 WAYS: Final = ("file", "command")
+Choice = Literal["stay", "falcon"]
+CHOICES: Final = ("stay", "falcon")
 AD_FILE: Final = "condor.ad"
 """In the agent's folder: what the startd is to publish, as the agent last wrote it."""
 CAT: Final = "/bin/cat"
@@ -32,17 +37,35 @@ STARTD_CRON_FORESTALL_PERIOD = {every}s
 # How often the machine tells the collector of changes in such values; by default every 300 s.
 UPDATE_INTERVAL = {every}
 
+# Guests hear of the agent there, and leave before its owner takes the machine.
+{where} = {folder_told}
+STARTD_ATTRS = $(STARTD_ATTRS) {where}
+
 # To be seen with: condor_status -af Machine ForestallState ForestallReliability4h ForestallMttf
 
 # No job starts where the agent says that the owner needs the machine. Without an agent, or when its
 # word is more than {max_age} s old, the machine is used as before. Take the # away to have that.
 #START = ($(START)) && ({not_refused})
 
+# Jobs that run are sent away when the owner needs the machine: SIGTERM, and {vacate} s in which
+# `forestall run` saves them. Take the # away from both to have that.
+#PREEMPT = ($(PREEMPT)) || ({taken})
+#MachineMaxVacateTime = {vacate}
+
 # On the central manager only. By its default, HTCondor prefers machines with fewer free cores and
 # less memory, and asks for the rank that a job gives only among machines alike in both.
 #NEGOTIATOR_PRE_JOB_RANK = {pre_job_rank}
 """
 
+_FALCON: Final = """\
+# The machine that Falcon would choose for a job that takes {hours} on a machine of speed 1 that
+# nobody else uses: of those expected to outlive the job the one that ends it first, failures
+# considered; else the one that gets most of it done. What is more than {max_age} s old counts as
+# not known; machines that do not tell all of it come last.
+{rank}
+# None that is unavailable to guests now. Join it by && with what else the job requires.
+requirements = {not_refused}
+"""
 _SUBMIT: Final = """\
 # The machine that most likely stays available for {hours}, as forestall's agent predicts it. What
 # is more than {max_age} s old counts as not known; machines of which nothing is known come last.
@@ -79,18 +102,31 @@ def machine_lines(
         every=every,
         max_age=max_age,
         not_refused=not_refused(max_age),
+        taken=taken(max_age),
+        vacate=VACATE,
+        where=FOLDER,
+        folder_told=literal(folder),
         pre_job_rank=PRE_JOB_RANK,
     )
 
 
-def submit_lines(hours: float, max_age: int = MAX_AGE) -> str:
+def submit_lines(hours: float, max_age: int = MAX_AGE, by: Choice = "stay") -> str:
     """Return the lines of a submit file for a job that takes so many hours.
+
+    Parameters
+    ----------
+    by : "stay": the machine that most likely stays for so long; "falcon": Falcon's choice
 
     Raises ParameterError.
     """
+    if by not in CHOICES:
+        raise ParameterError("by", by, f"one of {', '.join(CHOICES)}")
     told = f"{hours:g} hour{'' if hours == 1 else 's'}"
-    chosen, usable = rank(hours, max_age), not_refused(max_age)
-    return _SUBMIT.format(hours=told, rank=chosen, not_refused=usable, max_age=max_age)
+    falcon = by == "falcon"
+    lines = "\n".join(falcon_lines(JobNeeds(hours), max_age)) if falcon else ""
+    chosen = lines or rank(hours, max_age)
+    usable, text = not_refused(max_age), _FALCON if falcon else _SUBMIT
+    return text.format(hours=told, rank=chosen, not_refused=usable, max_age=max_age)
 
 
 def _one_value(name: str, path: str) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from forestall.adapters.condor.attributes import AVAILABLE, HOURS, UPDATED, reliability
+from forestall.adapters.condor.attributes import AVAILABLE, UPDATED, reliability
 from forestall.model.errors import ParameterError
 
 MAX_AGE: Final = 600
 """Seconds. Twice the time after which a startd tells the collector of its own accord."""
 MOST_HOURS: Final = 10_000
+HOURS: Final = (1, 2, 4, 8)
+"""Times for which agents of every version predict reliability, h: pools are seldom all of one."""
 
 
 def fresh(max_age: int = MAX_AGE) -> str:

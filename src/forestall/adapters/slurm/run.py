@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from forestall.model.errors import ForestallError
 from forestall.model.units import format_duration
@@ -108,6 +109,7 @@ def read(
     most: int | None = None,
     given: bytes = b"",
     variables: Mapping[str, str] | None = None,
+    user: str = "",
 ) -> bytes:
     """Run a command and return the bytes that it says.
 
@@ -116,10 +118,12 @@ def read(
     most : bytes that the answer may have; with more the command is ended
     given : what the command reads
     variables : its environment (default: that of `environment`)
+    user : as whom it runs, which only root may say; "": as this process
 
     Errors as in `run`.
     """
-    with answer(command, timeout=timeout, most=most, given=given, variables=variables) as path:
+    call = _Call(command, timeout, most, given, variables, user)
+    with _answered(call) as path:
         return path.read_bytes()
 
 
@@ -131,16 +135,14 @@ def answer(
     most: int | None = None,
     given: bytes = b"",
     variables: Mapping[str, str] | None = None,
+    user: str = "",
 ) -> Iterator[Path]:
     """Run a command and give a file with what it said, which is gone afterwards.
 
     The answer goes from the command to the disk without passing through this process. Parameters
     and errors as in `read`.
     """
-    with tempfile.TemporaryDirectory(prefix="forestall-") as folder:
-        path = Path(folder) / command[0]  # remarks name it so
-        with path.open("w+b") as said:
-            _run(_Call(command, timeout, most, given, variables), said)
+    with _answered(_Call(command, timeout, most, given, variables, user)) as path:
         yield path
 
 
@@ -150,6 +152,25 @@ class _Call(NamedTuple):
     most: int | None
     given: bytes
     variables: Mapping[str, str] | None
+    user: str
+
+
+@contextmanager
+def _answered(call: _Call) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="forestall-") as folder:
+        path = Path(folder) / call.command[0]  # remarks name it so
+        with path.open("w+b") as said:
+            _run(call, said)
+        yield path
+
+
+def _rights(user: str) -> dict[str, Any]:
+    """Return what makes a command run as a user: its number and its groups."""
+    if not user:
+        return {}
+    known = pwd.getpwnam(user)
+    groups = os.getgrouplist(user, known.pw_gid)
+    return {"user": known.pw_uid, "group": known.pw_gid, "extra_groups": groups}
 
 
 def _run(call: _Call, said: IO[bytes]) -> None:
@@ -165,7 +186,11 @@ def _run(call: _Call, said: IO[bytes]) -> None:
                 stdout=said,
                 stderr=noise,
                 env=environment() if call.variables is None else dict(call.variables),
+                **_rights(call.user),
             )
+        except KeyError:
+            message = f"there is no user {call.user} on this machine"
+            raise SlurmError(program, message, started=False) from None
         except FileNotFoundError:
             raise SlurmError(
                 program,

@@ -3,12 +3,15 @@ submit files rank machines."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import statistics
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
 
+from forestall._lazy import lazily
 from forestall.adapters.condor import config
 from forestall.adapters.condor.attributes import ad_text
 from forestall.adapters.condor.expressions import MAX_AGE
@@ -18,6 +21,9 @@ from forestall.live.agent.processes import GuestProcesses
 from forestall.live.agent.status import STATUS, read_status
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
+
+with lazily():
+    from forestall.vault.stores import paths
 
 __all__ = [
     "ad_text",
@@ -29,6 +35,8 @@ __all__ = [
     "write_ad_of",
 ]
 
+DAY: Final = 86_400.0
+"""s for which the measured bandwidth of a path to a storage host counts."""
 EVERY: Final = 60
 HOURS: Final = 4.0
 _REGISTERED: Final = "htcondor-"
@@ -40,7 +48,9 @@ def read_ad(folder: str | Path) -> str:
 
     Raises TraceError where there is no status, or one with a value that cannot be.
     """
-    status = read_status(Path(folder), ("time",))
+    place = Path(folder)
+    status = read_status(place, ("time",))
+    status |= vault_facts(place, float(status["time"]))
     try:
         return ad_text(status)
     except ParameterError as error:
@@ -62,6 +72,23 @@ def write_ad_of(folder: str | Path, status: Mapping[str, object]) -> Path:
     Raises ParameterError for a value that cannot be, TraceError where it cannot be written.
     """
     return _write(Path(folder), ad_text(status))
+
+
+def vault_facts(folder: Path, now: float) -> dict[str, float]:
+    """Return the median bandwidth to the storage hosts of a vault that were measured within a day,
+    B/s, and how many those are: from the book that `forestall checkpoint`, `forestall run` and
+    `forestall storage` keep in a folder. Nothing where there is none, or it cannot be read."""
+    path = folder / f"stores-{os.uname().nodename}.db"
+    if not path.is_file():
+        return {}
+    try:
+        known = paths.measured_paths(path)
+    except TraceError:
+        return {}
+    rates = [one.rate for one in known.values() if now - one.at <= DAY]
+    if not rates:
+        return {}
+    return {"vault_bandwidth": statistics.median(rates), "vault_hosts": len(rates)}
 
 
 def _write(folder: Path, text: str) -> Path:
@@ -99,7 +126,7 @@ def condor_config(
     """
     found = str(command or "")
     if not found and way == "command":
-        found = _own_program()
+        found = own_program()
         if not found:
             allowed = "forestall on the PATH for it, where it is not; install it there, or use file"
             raise ParameterError("way", way, allowed)
@@ -108,19 +135,21 @@ def condor_config(
     return config.machine_lines(place, every=every, way=way, max_age=max_age, command=program)
 
 
-def _own_program() -> str:
+def own_program() -> str:
     """Return the path of the `forestall` that runs, or else is on the PATH; empty: none is."""
     own = sys.argv[0] if Path(sys.argv[0]).name == "forestall" else ""
     return shutil.which(own) or shutil.which("forestall") or ""
 
 
-def submit_lines(hours: float = HOURS, *, max_age: int = MAX_AGE) -> str:
+def submit_lines(
+    hours: float = HOURS, *, max_age: int = MAX_AGE, by: Literal["stay", "falcon"] = "stay"
+) -> str:
     """Return the lines of a submit file by which a job of so many hours takes the machine that most
-    likely stays available for so long.
+    likely stays available for so long, or the one that Falcon would choose.
 
-    Raises ParameterError where that is no length of a job.
+    Raises ParameterError where that is no length of a job, or no choice.
     """
-    return config.submit_lines(hours, max_age)
+    return config.submit_lines(hours, max_age, by)
 
 
 def register_condor(folder: str | Path) -> list[int]:

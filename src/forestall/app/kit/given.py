@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from forestall.model.errors import ParameterError
+from forestall.model.cleaning import Cleaning
+from forestall.model.errors import EmptyTraceError, ParameterError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.traces.jobs.table import jobs_from_table
@@ -24,6 +26,17 @@ def jobs_of(jobs: Jobs | str | Path | Any) -> Jobs:
     return jobs_from_table(jobs)
 
 
+def read_failures_or_none(path: str | Path, **options: Any) -> Failures:
+    """Return the failures of a log as `read_failures` does, none of one that is empty: a machine
+    may have been lucky, and a run without failures is a run. That is remarked upon."""
+    try:
+        return read_failures(path, **options)
+    except EmptyTraceError:
+        text = "logs without any failure"
+        cleaning = Cleaning().plus("empty_failure_log", text, "kept", [path])
+        return replace(Failures.none(), source=str(path), cleaning=cleaning)
+
+
 def failures_of(failures: Failures | str | Path | Any | None) -> Failures:
     """Return failures from a Failures, a path, a table with time and node, or None for no
     failures."""
@@ -32,7 +45,7 @@ def failures_of(failures: Failures | str | Path | Any | None) -> Failures:
     if isinstance(failures, Failures):
         return failures
     if isinstance(failures, str | Path):
-        return read_failures(failures)
+        return read_failures_or_none(failures)
     columns = list(failures.columns)
     for name in ("time", "node"):
         if name not in columns:

@@ -8,7 +8,7 @@ import pwd
 from collections.abc import Callable
 from pathlib import Path
 
-from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
+from forestall.adapters.slurm.control.by_commands import CommandsUser, SlurmCommands, SlurmLimits
 from forestall.adapters.slurm.control.by_rest import SlurmRest
 from forestall.adapters.slurm.control.http import Server
 from forestall.app.live.settings import LiveSettings, SlurmTable
@@ -22,20 +22,40 @@ from forestall.model.live.intents import Role
 def cluster_of(slurm: SlurmTable) -> LiveCluster:
     """Return the cluster as the advisor sees it, and where jobs are submitted. Raises
     ParameterError."""
-    return _cluster(slurm, slurm.user, slurm.token)
+    if slurm.via == "commands" and slurm.token:
+        allowed = "none with Slurm's commands, which submit as the user as whom they run"
+        raise ParameterError("slurm.token", slurm.token, allowed)
+    return _cluster(slurm, slurm.user, slurm.token, "slurm.user")
 
 
 def keeper_of(slurm: SlurmTable) -> LiveCluster:
-    """Return the cluster with the keeper's own rights, where it has some."""
-    return _cluster(slurm, slurm.keeper_user or slurm.user, slurm.keeper_token or slurm.token)
+    """Return the cluster with the keeper's own rights, where it has some. Raises
+    ParameterError."""
+    user, token = slurm.keeper_user or slurm.user, slurm.keeper_token or slurm.token
+    return _cluster(slurm, user, token, "slurm.keeper_user")
 
 
-def _cluster(slurm: SlurmTable, user: str, token: str) -> LiveCluster:
+def _cluster(slurm: SlurmTable, user: str, token: str, key: str) -> LiveCluster:
     limits = SlurmLimits(float(slurm.timeout), float(slurm.timeout))
     if slurm.via == "commands":
-        return SlurmCommands(limits, as_owner=slurm.submit_as_owner)
+        return SlurmCommands(
+            limits, as_owner=slurm.submit_as_owner, user=_commands_user(user, token, key)
+        )
     server = Server(slurm.url, user, _token_in(token) if token else None)
     return SlurmRest(server, limits, default=slurm.default_partition)
+
+
+def _commands_user(user: str, token: str, key: str) -> CommandsUser:
+    """Return with whose rights commands run: with a token those of its user, else those of a user
+    of this machine. Raises ParameterError where this process may not run them so."""
+    if token:
+        return CommandsUser("", _token_in(token))
+    if not user or user_id(user, key) == os.geteuid():
+        return CommandsUser()
+    if os.geteuid() != 0:
+        allowed = f"{getpass.getuser()}, or one with a token, unless root runs this"
+        raise ParameterError(key, user, allowed)
+    return CommandsUser(user)
 
 
 def _token_in(path: str) -> Callable[[], str]:
@@ -56,7 +76,9 @@ def submits_for(slurm: SlurmTable) -> Callable[[str], bool]:
         raise ParameterError(
             "slurm.submit_as_owner", True, "false, unless root runs this with Slurm's commands"
         )
-    own = slurm.user if slurm.via == "rest" and slurm.user else getpass.getuser()
+    if slurm.submit_as_owner and slurm.user not in ("", "root"):
+        raise ParameterError("slurm.submit_as_owner", True, "false, where slurm.user is named")
+    own = slurm.user or getpass.getuser()
     return _is_known if slurm.submit_as_owner else (lambda name: name == own)
 
 

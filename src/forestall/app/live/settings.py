@@ -55,10 +55,12 @@ class SlurmTable(Declared):
     url: Annotated[
         str, Setting("Of slurmrestd: http://HOST:PORT, https://HOST:PORT or unix:PATH")
     ] = ""
-    user: Annotated[str, Setting("User name for slurmrestd")] = ""
+    user: Annotated[str, Setting("User for slurmrestd, or as whom commands run")] = ""
     token: Annotated[str, Setting("File with the token for slurmrestd")] = ""
     keeper_user: Annotated[str, Setting("User name of the keeper (default: user)")] = ""
-    keeper_token: Annotated[str, Setting("File with the keeper's token (default: token)")] = ""
+    keeper_token: Annotated[
+        str, Setting("File with the keeper's token, also for commands (default: token)")
+    ] = ""
     default_partition: Annotated[
         str, Setting("Partition of jobs that name none, where slurmrestd does not tell (to 24.11)")
     ] = ""

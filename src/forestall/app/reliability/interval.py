@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from forestall.app.reliability.wanted import WantedInterval, most_nodes
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
-from forestall.reliability.checkpoints.checkpoints import CheckpointInterval, checkpoint_interval
+from forestall.reliability.checkpoints.checkpoints import (
+    CheckpointInterval,
+    checkpoint_interval,
+    nodes_for_interval,
+)
 from forestall.reliability.checkpoints.completion import (
     MOST_SEGMENTS,
     CompletionTime,
@@ -32,6 +37,10 @@ USUAL = "5m"
 """What a checkpoint costs where nobody says."""
 HOPELESS = 1e-6
 """At no higher efficiency than this, checkpoints are as good as never finished."""
+WHY: Final = {
+    "nodes": "how many is the answer",
+    "work": "the interval is that of a long job",
+}
 PROMISES = (0.5, 0.9, 0.99)
 POINTS = 2048
 """Of the grid of completion times: enough for the digits that are printed."""
@@ -50,6 +59,7 @@ class IntervalAnswer:
         it never does
     recall : share of the failures that a predictor foresees; they cost no lost work
     measured : the failure rate, where it comes from records
+    wanted : an interval that was wanted, and the nodes for it; the rest is for that many then
     ends : the best interval at the ends of that rate's interval, s; None where it has no end
     """
 
@@ -60,6 +70,7 @@ class IntervalAnswer:
     recall: float = 0.0
     measured: MeasuredRate | None = None
     ends: tuple[float | None, float | None] = (None, None)
+    wanted: WantedInterval | None = None
 
     @property
     def approximate(self) -> bool:
@@ -103,6 +114,12 @@ class IntervalAnswer:
                 "error": plain(self.job.error),
                 "method": self.job.method,
             }
+        if self.wanted is not None:
+            told["wanted"] = {
+                "interval_s": self.wanted.interval,
+                "nodes": self.wanted.nodes,
+                "nodes_first_order": self.wanted.formula,
+            }
         if self.recall:
             told["recall"] = self.recall
         if self.measured is not None:
@@ -135,7 +152,9 @@ def answer(asked: IntervalQuestion, rate: MeasuredRate | None = None) -> Interva
     shape, recall = asked.shape, asked.recall
     _check(asked, rate)
     cost = asked.checkpoint_cost or USUAL
-    given = {"mttf": asked.mttf, "checkpoint_cost": cost, "work": asked.work}
+    given = {
+        "mttf": asked.mttf, "checkpoint_cost": cost, "work": asked.work, "wanted": asked.wanted,
+    }  # fmt: skip
     told = {name: parse_duration(text, name) for name, text in given.items() if text is not None}
     for name, value in told.items():
         if value == 0:
@@ -144,19 +163,23 @@ def answer(asked: IntervalQuestion, rate: MeasuredRate | None = None) -> Interva
     pauses = parse_duration(asked.restart, "restart"), parse_duration(asked.downtime, "downtime")
     old = asked.ages if asked.ages in ("new", "steady") else _age(asked.ages)
 
-    def at(mean: float) -> CheckpointInterval:
+    def at(mean: float, nodes: int = 0) -> CheckpointInterval:
         return checkpoint_interval(
             mean / (1 - recall),
             told["checkpoint_cost"],
             shape=shape,
-            nodes=asked.nodes,
+            nodes=nodes or count,
             ages=old,
             restart=pauses[0],
             downtime=pauses[1],
             work=told.get("work"),
         )
 
+    count, wanted = asked.nodes, None
     try:
+        if asked.wanted is not None:
+            wanted = _wanted(lambda nodes: at(life, nodes), told, life / (1 - recall), shape)
+            count = max(wanted.nodes, 1)
         found = at(life)
     except ParameterError as error:
         if error.name == "cost":
@@ -168,13 +191,22 @@ def answer(asked: IntervalQuestion, rate: MeasuredRate | None = None) -> Interva
     if rate is not None:
         low, high = (_optimal(at, end) for end in rate.mttf_ends())
         ends = (low, high)
-    more = (recall, rate, ends)
+    more = (recall, rate, ends, wanted)
     memory = found.system.rate is None and not carried(found.system)
     if found.plan is None or (memory and found.plan.segments > MOST_SEGMENTS):
         return IntervalAnswer(found, shape, None, (), *more)
     job = completion_of(found.plan, found.system, points=POINTS)
     deadlines = tuple(np.asarray(job.quantile(PROMISES)).tolist())
     return IntervalAnswer(found, shape, job, deadlines, *more)
+
+
+def _wanted(
+    at: Callable[[int], CheckpointInterval], told: dict[str, int], life: float, shape: float
+) -> WantedInterval:
+    """Return the nodes for the wanted interval; `life` is a node's MTTF, s."""
+    interval = told["wanted"]
+    formula = nodes_for_interval(interval, told["checkpoint_cost"], life, shape)
+    return WantedInterval(interval, most_nodes(lambda nodes: at(nodes).optimal, interval), formula)
 
 
 def _check(asked: IntervalQuestion, rate: MeasuredRate | None) -> None:
@@ -188,6 +220,12 @@ def _check(asked: IntervalQuestion, rate: MeasuredRate | None) -> None:
         raise ParameterError("recall", recall, "a share from 0 to below 1, such as 0.3")
     if recall and shape != 1:
         raise ParameterError("recall", recall, "0 with a {shape} other than 1")
+    if asked.wanted is not None:
+        for name, value in (("nodes", asked.nodes != 1), ("work", asked.work is not None)):
+            if value:
+                raise ParameterError(
+                    name, getattr(asked, name), f"nothing with {{wanted}}: {WHY[name]}"
+                )
     if asked.nodes < 1:
         raise ParameterError("nodes", asked.nodes, "a whole number of at least 1")
     if not (math.isfinite(shape) and 0.05 <= shape <= 100):
@@ -244,6 +282,8 @@ def report_of(answer: IntervalAnswer, assumed: str = "") -> Report:
 
 def verdict(answer: IntervalAnswer) -> str:
     """Return in a sentence how often to checkpoint, and what that costs."""
+    if answer.wanted is not None:
+        return _nodes_for(answer, answer.wanted)
     if answer.hopeless:
         return "No interval helps: failures come before practically any checkpoint is finished."
     best = answer.found.choices[-1]
@@ -251,6 +291,19 @@ def verdict(answer: IntervalAnswer) -> str:
     if answer.unsaved:
         every = "Take no checkpoint, the job is short beside the time between failures"
     return f"{every}: efficiency {percent(best.efficiency)}, overhead {percent(best.overhead)}."
+
+
+def _nodes_for(answer: IntervalAnswer, wanted: WantedInterval) -> str:
+    """Return in a sentence how many nodes the wanted interval allows."""
+    least = clock(wanted.interval)
+    if not wanted.nodes:
+        return f"Not even a job of one node has a best interval of {least}: its is shorter."
+    best = answer.found.choices[-1]
+    many = "node" if wanted.nodes == 1 else "nodes"
+    return (
+        f"A job of at most {wanted.nodes:,} {many} has a best interval of {least} or more; at that "
+        f"size the efficiency is {percent(best.efficiency)}."
+    )
 
 
 def _intervals(answer: IntervalAnswer) -> Section:
@@ -277,6 +330,11 @@ def _assumptions(answer: IntervalAnswer, assumed: str) -> Section:
         lines.append(
             f"A predictor foresees {100 * answer.recall:g} % of the failures, and work is saved in "
             "time. What acting on its alarms costs, false ones too, comes on top."
+        )
+    if answer.wanted is not None:
+        lines.append(
+            f"The closed form allows {answer.wanted.formula:,.1f} nodes: it is of first order, and "
+            "takes all nodes as new at each failure."
         )
     lines.append(f"Assumes: {answer.found.assumes}.")
     if assumed:

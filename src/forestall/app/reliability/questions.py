@@ -153,6 +153,14 @@ class IntervalQuestion(Declared):
     ] = None
     shape: Shape = 1.0
     nodes: Annotated[int, Setting("Nodes of the job", group=NODES)] = 1
+    wanted: Annotated[
+        str | None,
+        Setting(
+            "Interval that is wanted at least: how many nodes may the job have?",
+            shown="DURATION",
+            group=NODES,
+        ),
+    ] = None
     recall: Annotated[
         float,
         Setting(

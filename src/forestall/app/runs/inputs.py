@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forestall._lazy import lazily
+from forestall.app.kit.given import read_failures_or_none
 from forestall.model.failures import Failures
 from forestall.traces.host_speeds import read_speeds
 from forestall.traces.host_traces import host_traces_of_failures, read_host_traces
-from forestall.traces.read import read_failures, read_jobs
+from forestall.traces.read import read_jobs
 from forestall.traces.training import read_training
 
 with lazily():
@@ -60,7 +61,7 @@ class Inputs:
         """Return the chosen failures, none without a log."""
         if self.failures is None:
             return Failures.none()
-        return read_failures(
+        return read_failures_or_none(
             self.failures,
             system=self.system,
             start=self.start,

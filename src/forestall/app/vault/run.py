@@ -8,10 +8,10 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -51,6 +51,13 @@ IMAGES: Final = Cutting("blocks", 16 * KIB)
 """How a vault is cut that begins with an image of a process: pages stay where they are."""
 RUN_NAME: Final = "FORESTALL_RUN"
 """The variable by which a program hears its name."""
+SCRATCH: Final = "_CONDOR_SCRATCH_DIR"
+"""The variable by which a job of HTCondor hears of the folder that is its own on a machine."""
+AGENT: Final = "FORESTALL_AGENT"
+"""The variable by which a job hears of the folder of its machine's agent."""
+ASKED_EVERY: Final = 5.0
+"""s between two looks at what the agent says of leaving."""
+OWNED: Final = ("S3", "S4")
 SAVING: Final = "How it is saved"
 WHEN: Final = "When it is saved"
 HERE: Final = "This host"
@@ -110,6 +117,12 @@ class RunQuestion(Declared):
         Setting("Folder of the agent whose forecast counts (default: that of this user's agent)",
                 shown="DIR", group=WHEN),
     ] = None  # fmt: skip
+    leave_below: Annotated[
+        Annotated[float, Field(ge=0, le=1)] | None,
+        Setting("Leave this host, saved, with code 75 (a Slurm job is requeued), once its agent "
+                "gives it less than this probability to stay available for an hour, or its owner "
+                "needs it (default: stay)", shown="P", group=WHEN),
+    ] = None  # fmt: skip
     method: Annotated[
         Literal["auto", "criu", "signal", "command"],
         Setting("criu: from outside, as it is; signal or command: it saves itself into {files}",
@@ -153,7 +166,14 @@ class RunQuestion(Declared):
 
     def place(self, name: str) -> Path:
         """Return the folder of a run."""
-        return (self.folder or default_folder() / "runs").absolute() / checked_name(name)
+        scratch = os.environ.get(SCRATCH, "")
+        usual = Path(scratch) if scratch else default_folder()
+        return (self.folder or usual / "runs").absolute() / checked_name(name)
+
+    def agents_folder(self) -> Path:
+        """Return the folder of the agent whose word counts."""
+        told = os.environ.get(AGENT, "")
+        return self.agent or (Path(told) if told else default_folder())
 
 
 @dataclass(frozen=True)
@@ -221,7 +241,7 @@ def run_program(
         asked.patience, asked.lease, asked.fresh,
     )  # fmt: skip
     job = os.environ.get("SLURM_JOB_ID", "")
-    around = Surroundings(outlook_of(asked), say, show, requeues=job.isdecimal())
+    around = Surroundings(outlook_of(asked), say, show, job.isdecimal(), leaving_of(asked))
     with of_system(place, "cannot be used"), into.opened(processes=way.alone) as vault:
         driver = Driver(vault, RunPlan(known, start, place), way, rules, around)
         code = driver.run()
@@ -273,7 +293,7 @@ def outlook_of(asked: RunQuestion) -> Callable[[RunHistory], FailureOutlook]:
     if asked.mtbf is not None:
         given = mean_time(asked.mtbf)
         return lambda history: given
-    folder = asked.agent or default_folder()
+    folder = asked.agents_folder()
 
     def seen(history: RunHistory) -> FailureOutlook:
         try:
@@ -301,6 +321,40 @@ def agents_outlook(folder: Path) -> FailureOutlook | None:
     }  # fmt: skip
     return forecast(points, f"forecast of this host's agent, state {status['state']}") if (
         points) else None  # fmt: skip
+
+
+def leaving_of(asked: RunQuestion) -> Callable[[], str]:
+    """Return what says why a program should leave this host now, by the word of its agent; it is
+    read every few seconds."""
+    least = asked.leave_below
+    if least is None:
+        return lambda: ""
+    folder, before = asked.agents_folder(), [-math.inf]
+
+    def leaving() -> str:
+        now = time.monotonic()
+        if now - before[0] < ASKED_EVERY:
+            return ""
+        before[0] = now
+        try:
+            return why_leave(read_status(folder, ("time", "state")), least, time.time())
+        except ForestallError:
+            return ""  # a silent agent is no reason
+
+    return leaving
+
+
+def why_leave(status: Mapping[str, Any], least: float, now: float) -> str:
+    """Return why a guest should leave a host of which its agent says this; "" where it need not."""
+    if abs(now - float(status["time"])) > STALE:
+        return ""
+    state, chances = status["state"], status.get("reliability")
+    if state in OWNED:
+        return f"its owner needs it, state {state}"
+    chance = chances.get("1h") if isinstance(chances, dict) else None
+    if chance is not None and chance < least:
+        return f"it stays available for an hour with {chance:.0%} only, less than {least:.0%}"
+    return ""
 
 
 def _requeue(job: int, say: Say) -> None:

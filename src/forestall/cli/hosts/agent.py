@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -188,7 +188,7 @@ def ad(folder: app_agent.Folder = None) -> None:
     app,
     "condor",
     "forestall agent condor > /etc/condor/config.d/50-forestall",
-    "forestall agent condor --submit --hours 4",
+    "forestall agent condor --submit --hours 4 --by falcon",
 )
 def condor(
     folder: app_agent.Folder = None,
@@ -196,11 +196,18 @@ def condor(
     way: Annotated[str, Setting("What the startd runs", shown="file|command")] = "file",
     submit: Annotated[bool, Setting("Print lines for a submit file instead")] = False,
     hours: Annotated[float, Setting("Of a job, for its submit file", shown="H")] = 4.0,
+    by: Annotated[
+        Literal["stay", "falcon"],
+        Setting(
+            "For its submit file: the machine that most likely stays, or the one that Falcon would "
+            "choose"
+        ),
+    ] = "stay",
 ) -> None:
     """Print what HTCondor needs to publish and use the agent's prediction."""
     if submit:
         with _dashes():
-            print(hosts_condor.submit_lines(hours), end="")
+            print(hosts_condor.submit_lines(hours, by=by), end="")
         return
     if way not in ("file", "command"):
         raise ParameterError("--way", way, "file or command")

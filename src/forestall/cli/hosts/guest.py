@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO, TypeAlias
 
@@ -21,7 +20,6 @@ from forestall.cli.screen import say, say_json, say_report
 from forestall.model.settings import Setting
 
 with lazily():
-    from forestall.app.hosts.agent import agent
     from forestall.app.hosts.guest import guest
     from forestall.live.agent import place as agent_place
     from forestall.live.guest import files
@@ -101,24 +99,22 @@ def run(
     fresh: Annotated[bool, Setting("Begin a guest that has not finished again")] = False,
     th1: Annotated[
         str | None,
-        Setting(
-            "Owner's load above which it is lowered (default: as calibrated, else 0.2)",
-            shown="LOAD",
-            group="The host",
-        ),
+        Setting("Owner's load above which it is lowered (default: as calibrated, else 0.2)",
+                shown="LOAD", group="The host"),
     ] = None,
     th2: Annotated[
         str | None,
-        Setting(
-            "Owner's load above which it stands still (default: as calibrated, else 0.6)",
-            shown="LOAD",
-            group="The host",
-        ),
+        Setting("Owner's load above which it stands still (default: as calibrated, else 0.6)",
+                shown="LOAD", group="The host"),
     ] = None,
     guest_memory: Annotated[
         str,
-        Setting("What it needs: 512M, or a share of the memory such as 0.25", shown="AMOUNT"),
-    ] = "0",
+        Setting(
+            "What it needs: 512M, a share of the memory such as 0.25, or auto: what it held at "
+            "most so far, and a tenth more",
+            shown="AMOUNT",
+        ),
+    ] = "auto",
     outlive: Annotated[
         str,
         Setting(
@@ -132,7 +128,7 @@ def run(
     asked: guest_settings.GuestSettings,
     output: Output = "here",
     quiet: Quiet = False,
-) -> int:
+) -> int:  # fmt: skip
     """Run a command as a guest; ends with its exit code.
 
     It runs at lowest priority, at normal priority while the owner needs next to nothing; it stands
@@ -142,8 +138,7 @@ def run(
     """
     place = folder or agent_place.default_folder()
     low, high = guest.thresholds(place, th1, th2)
-    need = agent.parse_memory_share(guest_memory, "--guest-memory")
-    settings = replace(asked, th1=low, th2=high, guest_memory=need)
+    settings = guest.settings_for(place, asked, (low, high), guest_memory)
     lines = Lines(quiet=quiet)
     show_to = lines.shown(output)
     code = guest.run_guest(
@@ -153,13 +148,32 @@ def run(
     return lines.end(code)
 
 
-@command(app, "resume", "forestall guest resume sum")
+@command(
+    app,
+    "resume",
+    "forestall guest resume sum",
+    "forestall guest resume sum --outlive '--store /v/a --store /v/b --data 1 --parity 1'",
+)
 @_guarded
-def resume(name: Name, folder: Folder = None, output: Output = "here", quiet: Quiet = False) -> int:
+def resume(
+    name: Name,
+    folder: Folder = None,
+    outlive: Annotated[
+        str,
+        Setting(
+            "For a guest of another host: options of forestall run; command and checkpoint come "
+            "from the vault",
+            shown="OPTIONS",
+        ),
+    ] = "",
+    output: Output = "here",
+    quiet: Quiet = False,
+) -> int:
     """Go on with a guest that has not finished: adopt it where it runs, else start it again."""
     lines = Lines(quiet=quiet)
     place = folder or agent_place.default_folder()
-    return lines.end(guest.resume_guest(place, name, say=lines, show=lines.shown(output)))
+    shown = lines.shown(output)
+    return lines.end(guest.resume_guest(place, name, say=lines, outlive=outlive, show=shown))
 
 
 @command(app, "list", "forestall guest list", "forestall guest list --json")

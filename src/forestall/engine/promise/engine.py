@@ -339,7 +339,7 @@ class Engine(EngineSteps):
     def _length(self, estimate: int, interval: int, pause: int | None) -> int:
         """Return how long a reservation is, s."""
         told = (estimate, interval, self.pause_of(pause))
-        return int(promise_entry_kernels.length_for(self.state, *told))
+        return int(promise_entry_kernels.length_for(*told, self.state.rules.checkpoint))
 
     def _front(self, now: int, size: int, length: int, last: int, pool: int) -> list[Quote]:
         """Return all offers that start by `last`."""

@@ -43,9 +43,9 @@ float64[len(free)]."""
 
 def members(row: npt.NDArray[np.uint64]) -> Int:
     """Return the node numbers of a bitset row, ascending."""
-    words = np.flatnonzero(row)  # most are empty on a large machine
-    octets = row[words].astype("<u8").view(np.uint8).reshape(-1, 8)
-    place, bit = np.nonzero(np.unpackbits(octets, axis=1, bitorder="little"))
+    words = row.nonzero()[0]  # most are empty on a large machine
+    octets = row[words].astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)
+    place, bit = np.unpackbits(octets, axis=1, bitorder="little").nonzero()
     return np.asarray(64 * words[place] + bit, dtype=np.int64)
 
 

@@ -18,10 +18,10 @@ def handle(state, kind, key, until, now, again):
 
 
 @entry
-def length_for(state, estimate, interval, pause):
+def length_for(estimate, interval, pause, checkpoint):
     """Return the seconds that a reservation for `estimate` seconds of work takes, whose checkpoints
-    take `pause` seconds each."""
-    return checkpoints.reservation_length(estimate, interval, pause, state.rules.checkpoint)
+    take `pause` seconds each, by the rule with this code."""
+    return checkpoints.reservation_length(estimate, interval, pause, checkpoint)
 
 
 @entry

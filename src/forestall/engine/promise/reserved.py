@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from forestall._compile import records
 from forestall._lazy import lazily
-from forestall.decide.nodes.machine_kernels import IDLE
+from forestall.decide.nodes.machine_kernels import DOWN, IDLE
 from forestall.decide.promise.search_state import SEEN
 from forestall.engine.contract import Stories
 from forestall.engine.promise.plugin import members, row_of
@@ -90,11 +90,12 @@ def check_idle(
 ) -> None:
     """Raise TransitionError where a job was seen to start on a node that is away, or that another
     job has."""
-    idle = members(steps.state.machine.rows[IDLE])
+    machine = steps.state.machine
+    idle = machine.rows[IDLE]
     if steps.field(event.key, "status") == RUNNING:  # its own nodes, where they still take jobs
-        own = steps.nodes_of(event.key)
-        idle = np.union1d(idle, own[[not steps.is_away(int(node)) for node in own]])
-    taken = nodes[~np.isin(nodes, idle)]
+        own = steps.state.timeline.rows[steps.field(event.key, "row")]
+        idle = idle | (own & ~machine.rows[DOWN])
+    taken = nodes[(idle[nodes >> 6] >> (nodes & 63).astype(np.uint64)) & np.uint64(1) == 0]
     if len(taken):
         node = int(taken[0])
         allowed = f"a node that is {NODES.states[0]} and has no other job"
@@ -103,13 +104,17 @@ def check_idle(
 
 def foretold(prediction: Foreseen, event: Event) -> Foreseen:
     """Return a prediction in which a node has the failure that an event tells of, or none."""
-    rest = prediction.failures[prediction.failures["node"] != event.key]
+    known = prediction.failures  # by time, then node
+    rest = known[known["node"] != event.key]
+    failures = records(len(rest) + (event.at >= 0), FORESEEN)
+    place, time = len(rest), rest["time"]
     if event.at >= 0:
-        one = np.zeros(1, dtype=FORESEEN)
-        one[0] = (event.at, max(event.until, event.at + 1), event.key, event.probability)
-        rest = np.concatenate((rest, one))
-    failures = records(len(rest), FORESEEN)
-    failures[:] = rest[np.lexsort((rest["node"], rest["time"]))]
+        earlier = (time < event.at) | ((time == event.at) & (rest["node"] < event.key))
+        place = int(np.count_nonzero(earlier))
+        until = max(event.until, event.at + 1)
+        failures[place] = (event.at, until, event.key, event.probability)
+        failures[place + 1 :] = rest[place:]
+    failures[:place] = rest[:place]
     longest = int((failures["until"] - failures["time"]).max(initial=0))
     return Foreseen(failures, prediction.period, longest)
 

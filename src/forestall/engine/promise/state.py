@@ -176,7 +176,7 @@ def new_state(jobs: int, nodes: int, rules: Rules, prediction: Prediction, start
         rules,
         new_machine(nodes),
         new_timeline(nodes, 64, rows, start, sets),
-        new_queue(nodes, 4096),
+        new_queue(nodes, 64 if sets else 4096),  # with reservations there is none
         new_scratch(nodes),
         prediction,
         Answers(records(256, DECISION), np.zeros(1, dtype=np.int64)),
@@ -248,6 +248,16 @@ def has_room(state):
     if needs_edges(state) or needs_rows(state) or most_decisions(state) > len(state.out.decisions):
         return False
     return state.rules.policy == PROMISE or not needs_entries(state)
+
+
+def is_full(state: State) -> bool:
+    """Return whether an event might not find room: `has_room` for Python, which is sooner there
+    than a compiled function has been handed the state."""
+    if plain(needs_edges)(state) or plain(needs_rows)(state):
+        return True
+    if int(plain(most_decisions)(state)) > len(state.out.decisions):
+        return True
+    return bool(state.rules.policy != PROMISE and plain(needs_entries)(state))
 
 
 def grown(state: State) -> State:

@@ -15,8 +15,7 @@ from forestall.engine.growth import longer
 from forestall.engine.promise.own import AskedPolicy
 from forestall.engine.promise.plugin import Plugin, members, row_of
 from forestall.engine.promise.policies import PolicyEntry
-from forestall.engine.promise.room_entry_kernels import room
-from forestall.engine.promise.state import NOTHING, PLACE, WAITING, State, grown
+from forestall.engine.promise.state import NOTHING, PLACE, WAITING, State, grown, is_full
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.errors import ParameterError
 from forestall.model.nodes import NodeSet
@@ -144,6 +143,8 @@ class EngineSteps:
         """Return the lowest job that runs and should have ended by `limit`, or -1."""
         machine = self.state.machine
         jobs = machine.running[: machine.at[RUNNING]]
+        if not len(jobs):
+            return -1
         late = jobs[self.state.jobs["end"][jobs] <= limit]
         return int(late.min()) if len(late) else -1
 
@@ -151,6 +152,8 @@ class EngineSteps:
         """Return the lowest node that is away and should have been back by `limit`, or -1."""
         machine = self.state.machine
         nodes = machine.down[: machine.at[COUNT]]
+        if not len(nodes):
+            return -1
         late = nodes[machine.nodes["up_at"][nodes] <= limit]
         return int(late.min()) if len(late) else -1
 
@@ -158,7 +161,7 @@ class EngineSteps:
 
     def make_room(self) -> None:
         """Let any one step find room in the arrays."""
-        if not room(self.state):
+        if is_full(self.state):
             self.state = grown(self.state)
 
     def take(self, kind: int, key: int, until: int, now: int) -> list[Decision]:

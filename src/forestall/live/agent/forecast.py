@@ -19,13 +19,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from forestall.live.agent.loads import StepLoads, mean_loads
 from forestall.model.errors import ForestallError
 from forestall.predict.semi_markov.learning import DAY, HostHistory, weekend
 from forestall.predict.semi_markov.states import stays
 from forestall.traces.metrics.day_files import day_files_in
 from forestall.traces.metrics.day_samples import HostDays, host_days
 
-HOURS: Final = (1, 2, 4, 8)
+HOURS: Final = (1, 2, 4, 8, 16, 24)
 STEP: Final = 60
 """Seconds of a step of the process: the worst state of the samples in it."""
 LIKE_DAYS: Final = 20
@@ -62,11 +63,12 @@ def coarse_states(host: HostDays, hold: float) -> tuple[int, npt.NDArray[np.int8
 
 
 def past_states(
-    files: Sequence[Path], folder: Path, host: str, hold: float
+    files: Sequence[Path], folder: Path, host: str, hold: float, loads: StepLoads | None = None
 ) -> tuple[int, npt.NDArray[np.int8]]:
     """Return what `coarse_states` does, of day files; none where there is no sample of the host.
 
-    A few files are held at a time: that a clock was set weeks later corrects no times here.
+    A few files are held at a time: that a clock was set weeks later corrects no times here. The
+    owner's loads go into `loads`.
     """
     begin, whole = 0, np.empty(0, dtype=np.int8)
     last: HostDays | None = None
@@ -76,6 +78,8 @@ def past_states(
         except ForestallError:
             continue
         mine = next((one for one in hosts if one.host == host), None)
+        if mine is not None and loads is not None:
+            loads.add(mine)
         if mine is not None and last is not None:
             later = mine.time > last.time[0]
             mine = replace(
@@ -96,12 +100,16 @@ def past_states(
     return begin, whole
 
 
-def forecast(history: HostHistory, now: int) -> dict[str, Any]:
+def forecast(
+    history: HostHistory, now: int, loads: StepLoads | None = None, ahead: int = 0
+) -> dict[str, Any]:
     """Return the chances from `now`, Unix seconds on the host's clock, by the state then.
 
-    ``reliability``: for each of S1 and S2, of 1, 2, 4 and 8 h, learned from the same clock window
-    of like days; never rising. ``mttf``: s, the integral over 24 h, going on as from its start.
-    A state that was never seen is taken for the other: it says nothing, not that all is well.
+    ``reliability``: for each of S1 and S2, of 1, 2, 4, 8, 16 and 24 h, learned from the same clock
+    window of like days; never rising. ``mttf``: s, the integral over 24 h, going on as from its
+    start. ``load``: the owner's mean load over those times, where `loads` are given, whose times
+    lie `ahead` s before those of the history. A state that was never seen is taken for the other:
+    it says nothing, not that all is well.
     """
     seen = [bool((history.runs.state == state).any()) for state in (0, 1)]
     row = [0 if seen[0] else 1, 1 if seen[1] else 0]
@@ -116,12 +124,23 @@ def forecast(history: HostHistory, now: int) -> dict[str, Any]:
     within = STEP * ((each[:, :-1] + each[:, 1:]) / 2).sum(axis=1)
     left = 1 - each[:, -1]
     mttf = np.minimum(np.divide(within, left, out=np.full(2, np.inf), where=left > 0), FAR)
+    means = None
+    if loads is not None:
+        begins = history.windows(now, DAY, LIKE_DAYS)
+        from_low = [history.state_at(history.origin + int(at)) == 0 for at in begins]
+        means = mean_loads(loads, begins + history.origin - ahead, from_low, HOURS)
     return {
-        "reliability": {
-            name: {f"{h}h": round(float(p), 6) for h, p in zip(HOURS, row, strict=True)}
-            for name, row in zip(("S1", "S2"), alive, strict=True)
-        },
+        "reliability": _by_state(alive),
+        "load": None if means is None else _by_state(means),
         "mttf": {name: int(x) for name, x in zip(("S1", "S2"), mttf, strict=True)},
+    }
+
+
+def _by_state(values: npt.NDArray[np.float64]) -> dict[str, dict[str, float]]:
+    """Return float64[2, horizons] by names."""
+    return {
+        name: {f"{h}h": round(float(p), 6) for h, p in zip(HOURS, row, strict=True)}
+        for name, row in zip(("S1", "S2"), values, strict=True)
     }
 
 
@@ -134,18 +153,21 @@ def learned(folder: Path, host: str, hold: float, now: float, ahead: int = 0) ->
     now : Unix seconds
     ahead : seconds by which the host's local time is ahead of UTC: days are those of its users
 
-    ``reliability`` and ``mttf`` are None while less than a day was seen.
+    ``reliability``, ``mttf`` and ``load`` are None while less than a day was seen.
     """
     most = FILES[bool(weekend(np.array([int(now) + ahead]))[0])]
-    told: dict[str, Any] = {"made": int(now), "learnt_days": 0.0, "reliability": None, "mttf": None}
-    begin, states = past_states(day_files_in(folder)[-most:], folder, host, hold)
+    told: dict[str, Any] = {"made": int(now), "learnt_days": 0.0, "reliability": None, "mttf": None,
+                            "load": None}  # fmt: skip
+    loads = StepLoads(STEP)
+    begin, states = past_states(day_files_in(folder)[-most:], folder, host, hold, loads)
     if not len(states):
         return told
     history = HostHistory(stays(states, STEP), begin + ahead)
     told["learnt_days"] = round(len(states) * STEP / DAY, 3)
     if len(states) * STEP >= DAY:
         # the window to come begins where the past ends: what came after is not known
-        told |= forecast(history, max(int(now) + ahead, begin + ahead + STEP))
+        start = max(int(now) + ahead, begin + ahead + STEP)
+        told |= forecast(history, start, loads, ahead)
     return told
 
 

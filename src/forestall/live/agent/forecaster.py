@@ -16,18 +16,19 @@ from forestall.live.agent.store import SAMPLES
 EVERY: Final = 3600.0
 PATIENCE: Final = 600.0
 """Seconds after which a forecast that is not done is given up."""
-HORIZONS: Final = ("1h", "2h", "4h", "8h")
+HORIZONS: Final = ("1h", "2h", "4h", "8h", "16h", "24h")
 
 
 class Forecast(NamedTuple):
-    """What was learned; `reliability` and `mttf` by the state that the host is in, "S1" or "S2",
-    None while too little was seen."""
+    """What was learned; `reliability`, `mttf` and `load` by the state that the host is in, "S1" or
+    "S2", None while too little was seen."""
 
     made: int
     learnt_days: float
     reliability: dict[str, dict[str, float]] | None
     mttf: dict[str, int] | None
     memory: int = 0
+    load: dict[str, dict[str, float]] | None = None
 
     def chances(self, state: str) -> dict[str, float] | None:
         """Return the chance to stay available for each horizon from a state, 0 from S3, S4, S5."""
@@ -38,6 +39,10 @@ class Forecast(NamedTuple):
     def mean_time(self, state: str) -> int | None:
         """Return the mean time to failure from a state, s, 0 from S3, S4 and S5."""
         return None if self.mttf is None else self.mttf.get(state, 0)
+
+    def loads(self, state: str) -> dict[str, float] | None:
+        """Return the owner's mean load over each horizon from a state; None from S3, S4 and S5."""
+        return None if self.load is None else self.load.get(state)
 
 
 NOTHING: Final = Forecast(0, 0.0, None, None)

@@ -41,6 +41,7 @@ class AgentSettings:
     th1, th2, hold, guest_memory : see `predict.semi_markov.states.host_states`; memory as a share
     keep : days of which the files are kept
     storage : the folder of a storage daemon that is sampled too
+    speed : of this host, 1 for that of an average one of its pool
     """
 
     folder: Path
@@ -51,6 +52,7 @@ class AgentSettings:
     guest_memory: float = 0.0
     keep: int = KEEP
     storage: Path | None = None
+    speed: float = 1.0
 
     def header(self, host: str, boot: bytes, serial: int) -> SegmentHeader:
         """Return the header of what this agent writes."""
@@ -206,6 +208,8 @@ class Agent:
             "guest_memory": settings.guest_memory,
             "reliability": self._forecast.chances(state),
             "mttf": self._forecast.mean_time(state),
+            "expected_load": self._forecast.loads(state),
+            "speed": settings.speed,
             "forecast_made": self._forecast.made or None,
             "learnt_days": self._forecast.learnt_days,
             "samples": self.samples,

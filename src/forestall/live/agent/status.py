@@ -26,10 +26,12 @@ _NUMBERS: Final = {
     "samples_waiting": _COUNT, "samples_lost": _COUNT, "own_cpu": _COUNT,
     "own_cpu_seconds": _COUNT, "own_memory": _COUNT, "forecast_memory": _COUNT,
     "storage_disk": _SHARE, "storage_clients": _COUNT, "storage_bytes": _COUNT,
+    "speed": (1e-6, 1e6, "a speed above 0"),
 }  # fmt: skip
 _MAY_BE_NULL: Final = frozenset(
     {"cpu", "guest_cpu", "memory_free", "io", "mttf", "reliability", "forecast_made", "own_cpu",
-     "own_memory", "forecast_memory", "host", "storage_disk", "storage_clients", "storage_bytes"}
+     "own_memory", "forecast_memory", "host", "storage_disk", "storage_clients", "storage_bytes",
+     "expected_load"}
 )  # fmt: skip
 NEEDED: Final = (
     "time", "period", "state", "since", "started", "pid", "cpu", "guest_cpu", "memory_free", "th1",
@@ -88,11 +90,12 @@ def _check(path: Path, key: str, value: object, needed: bool) -> None:
         good, allowed = value in NAMES, f"one of {', '.join(NAMES)}"
     elif key == "host":
         good, allowed = isinstance(value, str), "a name"
-    elif key == "reliability":
+    elif key in ("reliability", "expected_load"):
         good = isinstance(value, dict) and all(
             _within(one, 0, 1) or (one is None and not needed) for one in value.values()
         )
-        allowed = "a probability for each of 1h, 2h, 4h, 8h"
+        kind = "probability" if key == "reliability" else "share"
+        allowed = f"a {kind} for each of 1h, 2h, 4h, 8h, 16h, 24h"
     else:
         return
     if not good:

@@ -49,6 +49,7 @@ class Herd:
     ----------
     asked : of `forestall.live.contention.workload`: "kind", and what that needs
     lowest : whether at the lowest priority that there is; else at this process's own
+    nice : else so many nice values below that
     cpus : cores that they may use; None: all
     cgroup : file that takes the number of a process into a control group; None: none
     descriptor : an open file that they inherit
@@ -61,6 +62,7 @@ class Herd:
         asked: Mapping[str, Any],
         *,
         lowest: bool = False,
+        nice: int = 0,
         cpus: Sequence[int] | None = None,
         cgroup: Path | None = None,
         descriptor: int | None = None,
@@ -68,6 +70,7 @@ class Herd:
         given = {
             **asked,
             "lowest": lowest,
+            "nice": nice,
             "cpus": None if cpus is None else list(cpus),
             "cgroup": None if cgroup is None else str(cgroup),
             "descriptor": descriptor,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.live.contention.herd import SPIN, ContentionError, Herd, Load
-from forestall.live.contention.plan import GUESTS, SETTLE_GUEST, SETTLE_OWNER, ExperimentPlan, Guest
+from forestall.live.contention.plan import NICE, SETTLE_GUEST, SETTLE_OWNER, ExperimentPlan, Guest
 from forestall.live.contention.points import Point
 
 BUSY: Final = 0.15
@@ -121,20 +121,21 @@ def _others(points: Sequence[Point]) -> float:
 
 
 def _block(plan: ExperimentPlan, began: float, repeat: int, group: int, load: float) -> list[Point]:
-    """Return the three points of a group."""
+    """Return the points of a group, one for each guest."""
     before = time.monotonic() - began
     cores = len(plan.cpus)
-    totals = {guest: np.zeros(4) for guest in GUESTS}
+    totals = {guest: np.zeros(4) for guest in plan.guests}
     with ExitStack() as stack:
 
-        def start(loads: Sequence[Load], *, lowest: bool = False) -> Herd:
-            periodic = plan.pattern == "periodic"
-            herd = Herd.of(loads, periodic=periodic, lowest=lowest, cpus=plan.cpus)
+        def start(loads: Sequence[Load], guest: Guest = "normal") -> Herd:
+            nice = int(guest.removeprefix(NICE)) if guest.startswith(NICE) else 0
+            herd = Herd.of(loads, periodic=plan.pattern == "periodic", lowest=guest == "lowest",
+                           nice=nice, cpus=plan.cpus)  # fmt: skip
             return stack.enter_context(herd)
 
         guests: dict[Guest, Herd] = {}
-        for guest in GUESTS[1:]:
-            guests[guest] = start([SPIN] * cores, lowest=guest == "lowest")
+        for guest in plan.guests[1:]:
+            guests[guest] = start([SPIN] * cores, guest)
             guests[guest].pause()
         owner = start(plan.owner(repeat, group, load))
         time.sleep(SETTLE_OWNER)

@@ -12,8 +12,11 @@ from forestall.live.contention.herd import SPIN, Load
 from forestall.model.errors import ParameterError
 from forestall.traces.streams import stream
 
-Guest = Literal["none", "normal", "lowest"]
+Guest = str
+"""What runs beside the owner: none, or a guest at normal or lowest priority, or at nice5 and so on:
+that many nice values below normal."""
 GUESTS: Final[tuple[Guest, ...]] = ("none", "normal", "lowest")
+NICE: Final = "nice"
 PERIOD: Final = 0.03
 """Seconds from one piece of a process's work to the next, in the middle."""
 SPREAD: Final = 0.5
@@ -44,6 +47,7 @@ class ExperimentPlan:
         whatever slows it costs it CPU time; "periodic": work falls due by the clock, and only what
         cannot be done in time is lost
     seed : of orders, shares and the bootstrap
+    nices : further priorities of guests, nice values from 1 to 18, rising
 
     Raises ParameterError.
     """
@@ -56,6 +60,7 @@ class ExperimentPlan:
     limit: float = 0.05
     pattern: Literal["paused", "periodic"] = "paused"
     seed: int = 1
+    nices: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         rules = (
@@ -63,6 +68,8 @@ class ExperimentPlan:
             ("repeats", self.repeats, 1 <= self.repeats <= 1000, "1 to 1000"),
             ("limit", self.limit, 0 < self.limit < 1, "a share above 0 and below 1, such as 5%"),
             ("cpus", self.cpus, bool(self.cpus), "at least one core"),
+            ("nice", self.nices, list(self.nices) == sorted(set(self.nices)), "values that rise"),
+            ("nice", self.nices, all(1 <= one <= 18 for one in self.nices), "1 to 18"),
             ("pattern", self.pattern, self.pattern in ("paused", "periodic"), "paused or periodic"),
         )
         for name, value, fine, allowed in rules:
@@ -86,6 +93,11 @@ class ExperimentPlan:
                     yield group, load
 
     @property
+    def guests(self) -> tuple[Guest, ...]:
+        """What is measured beside each group."""
+        return (*GUESTS, *(f"{NICE}{one}" for one in self.nices))
+
+    @property
     def blocks(self) -> int:
         """How many groups are started and measured."""
         return self.repeats * len(list(self.points()))
@@ -93,8 +105,9 @@ class ExperimentPlan:
     @property
     def takes(self) -> float:
         """About how long all of it takes, s."""
-        measured = len(GUESTS) * (self.seconds + self.slices * SETTLE_GUEST)
-        return self.blocks * (measured + SETTLE_OWNER + len(GUESTS) * START)
+        beside = len(self.guests)
+        measured = beside * (self.seconds + self.slices * SETTLE_GUEST)
+        return self.blocks * (measured + SETTLE_OWNER + beside * START)
 
     @property
     def slices(self) -> int:
@@ -114,8 +127,8 @@ class ExperimentPlan:
         order."""
         chance = stream(self.seed, "contention", "turns", str(repeat), str(group), f"{load:g}")
         for _ in range(self.slices):
-            for k in chance.permutation(len(GUESTS)):
-                yield GUESTS[int(k)]
+            for k in chance.permutation(len(self.guests)):
+                yield self.guests[int(k)]
 
     def owner(self, repeat: int, group: int, load: float) -> list[Load]:
         """Return the processes of a group: shares and periods differ between them."""

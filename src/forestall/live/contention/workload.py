@@ -39,8 +39,9 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
 
-def lower(pids: list[int]) -> dict[str, bool]:
-    """Give processes of this session the lowest priority that there is, and say by which means.
+def lower(pids: list[int], nice: int = LOWEST_NICE) -> dict[str, bool]:
+    """Give processes of this session a nice value, or the lowest priority that there is, and say by
+    which means.
 
     A session is a scheduling group of its own where the kernel groups them (autogroup): then its
     processes' own priorities say nothing to other sessions, and the group's has to be lowered.
@@ -48,16 +49,17 @@ def lower(pids: list[int]) -> dict[str, bool]:
     done = {"nice": False, "idle": False, "autogroup": False}
     with contextlib.suppress(OSError):
         for pid in pids:
-            os.setpriority(os.PRIO_PROCESS, pid, LOWEST_NICE)
+            os.setpriority(os.PRIO_PROCESS, pid, nice)
         done["nice"] = True
     with contextlib.suppress(OSError, AttributeError):
-        for pid in pids:
-            os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
-        done["idle"] = True
+        if nice == LOWEST_NICE:
+            for pid in pids:
+                os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+            done["idle"] = True
     for _ in range(AUTOGROUP_TRIES):
         try:
             with open("/proc/self/autogroup", "w", encoding="ascii") as file:
-                file.write(str(LOWEST_NICE))
+                file.write(str(nice))
         except BlockingIOError:  # the kernel takes one such wish in a tenth of a second
             time.sleep(0.12)
         except OSError:
@@ -219,7 +221,8 @@ def lead(asked: dict[str, Any]) -> None:
         guest_in_memory(asked["size"], lowest=asked["lowest"])
     else:
         pids = start_all(asked["processes"], periodic=asked["periodic"])
-        tell({"pids": pids, **(lower(pids) if asked["lowest"] else {})})
+        nice = LOWEST_NICE if asked["lowest"] else asked["nice"]
+        tell({"pids": pids, **(lower(pids, nice) if nice else {})})
         while sys.stdin.readline():
             pass
 

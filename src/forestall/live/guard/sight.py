@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from forestall.model.cluster.marks import RESERVATION, mark_of_reason
 from forestall.model.live.intents import ON_JOBS, Action
@@ -18,8 +18,7 @@ GONE: Final = "gone"
 """The standing of a target that is not there."""
 
 
-@dataclass(frozen=True)
-class NodeSight:
+class NodeSight(NamedTuple):
     """A node.
 
     Attributes
@@ -67,8 +66,7 @@ class NodeSight:
         return f"{told} by={by} boot={self.boot}"
 
 
-@dataclass(frozen=True)
-class JobSight:
+class JobSight(NamedTuple):
     """A job.
 
     Attributes
@@ -90,8 +88,7 @@ class JobSight:
         return f"{self.state} start={self.start} promise={self.promise} held={int(self.held)}"
 
 
-@dataclass(frozen=True)
-class ReservationSight:
+class ReservationSight(NamedTuple):
     """A reservation: how many nodes it has in which partition ("": in several or none), and
     whether its flags and users are still those that we gave it."""
 

@@ -39,6 +39,7 @@ class Body:
     group : the control group, if any
     threads : whether policies and nice values are set, not only shares of groups
     nice, session : what is normal for a thread and for a session
+    level : nice values that it is below normal; `NICE`: at the lowest priority there is
     """
 
     mark: str
@@ -48,7 +49,7 @@ class Body:
     nice: int = 0
     session: int = 0
     without: set[int] = field(default_factory=set)
-    low: bool = False
+    level: int = 0
     stopped: bool = False
     _held: dict[int, int] = field(default_factory=dict)  # whom a signal of ours stopped
     _seen: list[Process] = field(default_factory=list)
@@ -106,13 +107,19 @@ class Body:
 
     # ---------------------------------------------------------------------------- priority
 
-    def set_low(self, *, low: bool) -> None:
-        """Give every process the lowest or a normal priority; called again, the new ones too."""
-        if low != self.low:
+    @property
+    def low(self) -> bool:
+        """Whether it is at the lowest priority."""
+        return self.level >= NICE
+
+    def set_level(self, level: int) -> None:
+        """Give every process a priority, 0 (normal) to `NICE` (the lowest there is); called again,
+        the new ones too."""
+        if level != self.level:
             self._set.clear()
             if self.group is not None:
-                self.group.set_low(low=low)
-        self.low = low
+                self.group.set_level(level)
+        self.level = level
         for _ in range(ROUNDS):
             fresh = [
                 one
@@ -120,7 +127,7 @@ class Body:
                 if (one.pid, one.session) not in self._set
             ]
             set_priorities(
-                fresh, low=low, threads=self.threads, nice=self.nice, session=self.session
+                fresh, level=level, threads=self.threads, nice=self.nice, session=self.session
             )
             self._set |= {(one.pid, one.session) for one in fresh}
             if not fresh:
@@ -137,8 +144,8 @@ class Body:
             self.stop()
         alive = {(one.pid, one.session) for one in members}
         self._set &= alive
-        if self.low and alive - self._set:
-            self.set_low(low=True)
+        if self.level and alive - self._set:
+            self.set_level(self.level)
         return members
 
     # --------------------------------------------------------------------------------- end

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from forestall.live.guest.priority import in_child
+from forestall.live.guest.priority import NICE, in_child
 
 PROCESSES: Final = "cgroup.procs"
 NORMAL_WEIGHT, LEAST_WEIGHT = 100, 1
@@ -67,11 +67,14 @@ class ControlGroup:
         except (OSError, ValueError):
             return []
 
-    def set_low(self, *, low: bool) -> None:
-        """Give it the lowest or a normal share of the CPU."""
+    def set_level(self, level: int) -> None:
+        """Give it the share of the CPU of a nice value above the normal one: 0 is normal, `NICE`
+        the lowest share; in between, a step is a quarter, as in the kernel's own scale."""
+        low = level >= NICE
         if not low:
             self._write("cpu.idle", "0")
-        self._write("cpu.weight", str(LEAST_WEIGHT if low else NORMAL_WEIGHT))
+        weight = LEAST_WEIGHT if low else max(LEAST_WEIGHT, round(NORMAL_WEIGHT / 1.25**level))
+        self._write("cpu.weight", str(weight))
         if low:
             self._write("cpu.idle", "1")
 

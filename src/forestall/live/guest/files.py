@@ -80,6 +80,7 @@ class StayRecord:
     attempts : times that it was started
     checkpoint : whether a checkpoint exists, and when the last was made, in Unix s
     cpu : s of CPU time of all attempts that are over
+    memory : bytes that it held at most
     exit_code : of its first process where it is over; 128 and the number for a signal
     pid, created, pgid, cgroup : its first process (start in s after the machine's), its process
         group, and its control group
@@ -98,6 +99,7 @@ class StayRecord:
     attempts: int = 0
     checkpoint: float = 0.0
     cpu: float = 0.0
+    memory: float = 0.0
     exit_code: int | None = None
     pid: int = 0
     created: float = 0.0

@@ -170,8 +170,7 @@ class Keeper:
         self.next_look = now + TICK
         members = self.body.keep()
         if self.link is not None:
-            memory = sum(one.memory() for one in members)
-            self._tell("facts", memory=memory, processes=len(members))
+            self._tell("facts", memory=sum(map(Process.memory, members)), processes=len(members))
 
     # --------------------------------------------------------------------------------- orders
 
@@ -226,9 +225,9 @@ class Keeper:
 
     def start(self) -> None:
         """Start the guest, stopped by nothing and at lowest priority."""
-        self.body.low = True
+        self.body.level = priority.NICE
         if self.body.group is not None:
-            self.body.group.set_low(low=True)
+            self.body.group.set_level(priority.NICE)
         try:
             self.first = spawn(self._program(self.plan.command), self.body)
         except SpawnError as error:
@@ -248,16 +247,17 @@ class Keeper:
             trouble = str(error)
         self._tell("started", trouble=trouble, **self._facts())
 
-    def posture(self, stop: bool, low: bool) -> None:
-        """Stop the guest or let it go on, at lowest or at normal priority."""
+    def posture(self, stop: bool, level: int) -> None:
+        """Stop the guest or let it go on, so many nice values below normal."""
         if self.final or self.asked or self.first is None:
             return
-        if low or not self.raisable:
-            self.body.set_low(low=True)
+        level = level if self.raisable else priority.NICE
+        if level >= self.body.level:
+            self.body.set_level(level)
         if stop:
             self.body.stop()
-        if not low and self.raisable:
-            self.body.set_low(low=False)
+        if level < self.body.level:
+            self.body.set_level(level)
         if not stop:
             self.body.go()
         self._tell("posture", stopped=self.body.stopped, low=self.body.low)
@@ -281,7 +281,7 @@ class Keeper:
         if self.first is None:
             self.over = True
             return
-        self.body.set_low(low=True)
+        self.body.set_level(priority.NICE)
         self.body.go()
         if self.hook is None and checkpoint and self.plan.hook:
             self.checkpoint()

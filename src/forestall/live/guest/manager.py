@@ -17,6 +17,7 @@ from forestall.live.guest.files import GuestFiles, GuestState, StayRecord, boot_
 from forestall.live.guest.link import Message
 from forestall.live.guest.plan import StayPlan
 from forestall.live.guest.policy import Allowed, Judge, Verdict
+from forestall.live.guest.priority import NICE
 from forestall.live.guest.settings import GuestSettings
 from forestall.live.guest.spawn import SHELL
 from forestall.live.guest.stay import Stay, ended_by_hand
@@ -73,10 +74,10 @@ class Manager:
             exit_code=None,
         )
         self._memory = machine_memory()[1]
-        self._judge = Judge(settings, self._memory)
+        self._judge = Judge(settings, self._memory, self.record.memory)
         self._teller = Teller(settings.tell, record.cwd)
         self._stay: Stay | None = None
-        self._posture: Allowed | None = None
+        self._posture: tuple[Allowed, int] | None = None
         self._ran = self._lost = 0.0  # s since the last checkpoint; keepers lost in a row
         self._saving = False
         self._starting: Message = {}  # what to tell when it has started
@@ -132,14 +133,14 @@ class Manager:
                 stay.order("nothing")
             return
         sight = self._eyes.look()
-        resident = 0.0 if stay is None else stay.facts.get("memory", 0) / self._memory
-        verdict = self._judge.see(sight, resident)
+        held = 0.0 if stay is None else float(stay.facts.get("memory", 0))
+        if held > self.record.memory:
+            self.record = changed(self.record, memory=held)
+        verdict = self._judge.see(sight, held / self._memory)
         facts = {
-            "host": verdict.state,
-            "load": _figure(sight.load),
-            "guest_load": _figure(sight.guest_load),
-            "free_memory": _figure(sight.available),
-        }
+            "host": verdict.state, "load": _figure(sight.load),
+            "guest_load": _figure(sight.guest_load), "free_memory": _figure(sight.available),
+        }  # fmt: skip
         trouble = self._teller.go_on()
         if trouble:
             self._trouble(trouble)
@@ -173,21 +174,20 @@ class Manager:
         stay = self._stay
         assert stay is not None
         allowed = verdict.allowed
-        if allowed is Allowed.RUN and not stay.facts.get("raisable", False):
-            allowed = Allowed.CRAWL
-        if allowed is self._posture:
+        level = NICE if allowed is Allowed.STAND else verdict.level
+        if not stay.facts.get("raisable", False):
+            allowed, level = min(allowed, Allowed.CRAWL), NICE
+        if (allowed, level) == self._posture:
             return
-        stay.order("posture", stop=allowed is Allowed.STAND, low=allowed is not Allowed.RUN)
-        stood, self._posture = self._posture is Allowed.STAND, allowed
+        stay.order("posture", stop=allowed is Allowed.STAND, level=level)
+        before, self._posture = self._posture, (allowed, level)
         state = {
-            Allowed.STAND: GuestState.STOPPED,
-            Allowed.CRAWL: GuestState.LOWERED,
+            Allowed.STAND: GuestState.STOPPED, Allowed.CRAWL: GuestState.LOWERED,
             Allowed.RUN: GuestState.NORMAL,
-        }[allowed]
-        why = verdict.why
-        if stood:
-            why = f"continued: {why}"
-        if state is not self.record.state:
+        }[allowed]  # fmt: skip
+        stood = before is not None and before[0] is Allowed.STAND
+        why = f"continued: {verdict.why}" if stood else verdict.why
+        if state is not self.record.state or (before and before[1] != level):
             self._change(state, why, **facts)
 
     def _evict(self, verdict: Verdict, facts: Message) -> None:
@@ -203,7 +203,7 @@ class Manager:
         self._late = time.monotonic() + rules.checkpoint_timeout + rules.patience + _SLACK
 
     def _save_now_and_then(self) -> None:
-        if self._posture in {Allowed.CRAWL, Allowed.RUN}:
+        if self._posture is not None and self._posture[0] >= Allowed.CRAWL:
             self._ran += self.settings.every
         if self._saving or not 0 < self.settings.checkpoint_every <= self._ran:
             return
@@ -243,7 +243,7 @@ class Manager:
         self._write()  # before there is a guest: whoever comes after this manager must find it
         stay.order("start")
         self._saving, self._ran = False, 0.0
-        self._posture = Allowed.CRAWL
+        self._posture = (Allowed.CRAWL, NICE)
         how = "resumed from its checkpoint" if resumed else "started"
         if record.attempts and not resumed:
             how = "started from the beginning again"

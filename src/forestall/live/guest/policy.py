@@ -7,8 +7,11 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from forestall.live.agent.states import NAMES, S1, S3, S4, S5, StateWatch
-from forestall.live.guest.settings import GuestSettings
+from forestall.live.guest.priority import NICE
+from forestall.live.guest.settings import AUTO_MEMORY, GuestSettings
 
+MORE_MEMORY: Final = 0.1
+"""Share of what a guest held at most that it may need beyond it."""
 LEAST_FREE: Final = 0.01
 """Share of the memory below which any guest must go, however much of its need it already has: the
 owner would be short of it."""
@@ -41,11 +44,13 @@ class Sight(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a guest may do now, and why, in words with figures."""
+    """What a guest may do now, and why, in words with figures; `level`: how many nice values below
+    normal it runs at least."""
 
     allowed: Allowed
     state: str
     why: str
+    level: int = NICE
 
 
 class Judge:
@@ -58,14 +63,17 @@ class Judge:
     ----------
     settings : thresholds and times
     memory : of the machine, in bytes
+    held : what the guest was seen to hold before, in bytes
     """
 
-    def __init__(self, settings: GuestSettings, memory: float) -> None:
+    def __init__(self, settings: GuestSettings, memory: float, held: float = 0.0) -> None:
         self.settings = settings
         self.need = settings.need(memory)
-        self._watch = StateWatch(
-            (settings.th1, settings.th2), settings.hold, self.need, settings.every
-        )
+        if settings.guest_memory == AUTO_MEMORY:
+            self.need = (1 + MORE_MEMORY) * held / memory
+        self._watch = StateWatch((settings.th1, settings.th2), settings.hold, 0.0, settings.every)
+        self._steps = settings.levels()
+        self._below = [math.nan] * len(self._steps)  # since when it is at most that of a step
         self._low = math.nan  # since when it is at most Th1
         self._ended = math.nan  # when the host was last seen in S3 to S5
 
@@ -78,7 +86,9 @@ class Judge:
         resident : share of the machine's memory that the guest holds
         """
         rules, load = self.settings, sight.load
-        free = sight.available + min(resident, self.need)
+        if rules.guest_memory == AUTO_MEMORY:  # what it held once it may hold again, and some more
+            self.need = max(self.need, (1 + MORE_MEMORY) * resident)
+        free = sight.available + min(resident, self.need) - self.need
         if sight.available < LEAST_FREE:
             free = -math.inf
         state = self._watch.see(sight.boot, load, free)
@@ -97,9 +107,18 @@ class Judge:
             return Verdict(Allowed.STAND, name, "the owner's load is not known")
         if load > rules.th2:
             return Verdict(Allowed.STAND, name, f"{self._load(load)} > {rules.th2:.0%}")
+        return self._priority(state, sight)
+
+    def _priority(self, state: int, sight: Sight) -> Verdict:
+        """Return at which priority it may run, in S1 and S2."""
+        rules, load, name = self.settings, sight.load, NAMES[state]
         if state == S1 and sight.boot - self._low >= rules.calm:
             why = f"{self._load(load)} <= {rules.th1:.0%} for {rules.calm:g} s"
-            return Verdict(Allowed.RUN, name, why)
+            return Verdict(Allowed.RUN, name, why, 0)
+        for (most, level), since in zip(self._steps, self._below, strict=True):
+            if sight.boot - since >= rules.calm:
+                why = f"{self._load(load)} <= {most:.0%} for {rules.calm:g} s, nice {level}"
+                return Verdict(Allowed.CRAWL, name, why, level)
         if state == S1:
             why = f"{self._load(load)} <= {rules.th1:.0%}, not yet for {rules.calm:g} s"
             return Verdict(Allowed.CRAWL, name, why)
@@ -115,6 +134,11 @@ class Judge:
             self._low = math.nan
         elif math.isnan(self._low):
             self._low = boot
+        for place, (most, _) in enumerate(self._steps):
+            if not load <= most:
+                self._below[place] = math.nan
+            elif math.isnan(self._below[place]):
+                self._below[place] = boot
 
     def _load(self, load: float) -> str:
         return f"owner's load {load:.0%}"

@@ -133,17 +133,18 @@ def session_nice(pid: int) -> int | None:
 
 
 def set_priorities(
-    processes: Iterable[Process], *, low: bool, threads: bool, nice: int, session: int
+    processes: Iterable[Process], *, level: int, threads: bool, nice: int, session: int
 ) -> None:
     """Set the priority of all threads of processes.
 
     Parameters
     ----------
-    low : lowest, else normal
+    level : nice values below normal, which is 0; `NICE` stands for the lowest priority there is
     threads : whether policies and nice values are set at all
     nice, session : what is normal for a thread and for a session
     """
-    wanted = NICE if low else session
+    low = level >= NICE
+    wanted = NICE if low else min(NICE, session + level)
     for process in processes:
         if session_nice(process.pid) not in (None, wanted):
             set_session(process.pid, wanted)
@@ -152,4 +153,4 @@ def set_priorities(
             if threads and low:
                 lower_thread(thread)
             elif threads:
-                raise_thread(thread, nice)
+                raise_thread(thread, min(NICE, nice + level))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
 from typing import Annotated, Any, Final, Self
 
 from forestall.live.agent.states import HOLD, TH1, TH2
@@ -12,6 +13,8 @@ from forestall.model.settings import Setting
 
 CHECKPOINTS: Final = "Checkpoints"
 HOST: Final = "The host"
+AUTO_MEMORY: Final = -1.0
+"""Stands for: as much as it was seen to hold."""
 CALM: Final = 10.0
 """s for which the host must be free before a guest is raised, or started again."""
 
@@ -23,7 +26,8 @@ class GuestSettings:
     Attributes
     ----------
     th1, th2 : owner's loads, 0 to 1, above which the guest is lowered, and stopped
-    guest_memory : memory that it needs: bytes, or a share of the machine's up to 1
+    guest_memory : memory that it needs: bytes, or a share of the machine's up to 1; `AUTO_MEMORY`:
+        what it held at most so far, and a tenth more
     patience : between SIGTERM and SIGKILL
     silence : without a word from its manager, after which that counts as gone
 
@@ -48,10 +52,18 @@ class GuestSettings:
     every: Annotated[float, Setting("Between looks at the host", shown="DURATION", group=HOST)] = (
         1.0
     )
+    steps: Annotated[
+        str,
+        Setting(
+            "Owner's loads up to which it runs this many nice values below normal, such as "
+            "0.3:5,0.45:10 (default: as calibrated, else none)",
+            shown="LOAD:NICE,...", group=HOST,
+        ),
+    ] = ""  # fmt: skip
     cgroup: Annotated[
         bool, Setting("Use a control group where this user may make one", group=HOST)
     ] = True
-    guest_memory: float = 0.0
+    guest_memory: float = AUTO_MEMORY
     checkpoint: Annotated[
         str,
         Setting(
@@ -105,7 +117,10 @@ class GuestSettings:
             raise ParameterError("every", self.every, "a duration above 0")
         if not 0 < self.checkpoint_timeout < math.inf:
             raise ParameterError("checkpoint_timeout", self.checkpoint_timeout, "above 0")
-        for name in ("hold", "calm", "checkpoint_every", "grace", "patience", "guest_memory"):
+        if self.guest_memory != AUTO_MEMORY and not 0 <= self.guest_memory < math.inf:
+            raise ParameterError("guest_memory", self.guest_memory, "an amount of 0 or more")
+        self.levels()
+        for name in ("hold", "calm", "checkpoint_every", "grace", "patience"):
             value = getattr(self, name)
             if not 0 <= value < math.inf:
                 raise ParameterError(name, value, "0 or more")
@@ -136,4 +151,25 @@ class GuestSettings:
 
     def need(self, machine: float) -> float:
         """Return the memory that it needs as a share of the machine's, which is in bytes."""
+        if self.guest_memory == AUTO_MEMORY:
+            return 0.0
         return self.guest_memory if self.guest_memory <= 1 else self.guest_memory / machine
+
+    def levels(self) -> tuple[tuple[float, int], ...]:
+        """Return the steps between normal and lowest priority: owner's loads, ascending, and how
+        many nice values below normal it runs up to each. Raises ParameterError."""
+        allowed = (
+            "loads above Th1 up to Th2 with nice values from 1 to 18, both rising: 0.3:5,0.45:10"
+        )
+        found = []
+        for part in filter(None, self.steps.split(",")):
+            load, _, nice = part.partition(":")
+            try:
+                found.append((float(load), int(nice)))
+            except ValueError:
+                raise ParameterError("steps", self.steps, allowed) from None
+        rising = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(found))
+        fits = all(self.th1 < load <= self.th2 and 1 <= nice < 19 for load, nice in found)
+        if not (rising and fits):
+            raise ParameterError("steps", self.steps, allowed)
+        return tuple(found)

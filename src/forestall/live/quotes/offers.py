@@ -78,6 +78,7 @@ class OfferSources:
     corrected : the engine's probability, corrected by what became of promises; by default it stands
     life : s for which an offer may be taken: deadlines leave that time
     pool : the engine's number of the nodes that the job may have; 0: any
+    reckoned : how long the engine reckons a job of so many s to take; by default as long
     wording : how the engine's reasons tell times and nodes
     """
 
@@ -89,6 +90,7 @@ class OfferSources:
     corrected: Callable[[float], float] | None = None
     life: int = 0
     pool: int = 0
+    reckoned: Callable[[int], int] = int
     wording: Wording = field(default_factory=Wording)
 
     def __post_init__(self) -> None:
@@ -102,7 +104,7 @@ class OfferSources:
             return []
         interval = job.time if job.interval is None else job.interval
         quotes = self.engine.offers(
-            job.nodes, job.time, interval, now, by=by, most=EVERY, pool=self.pool
+            job.nodes, self.reckoned(job.time), interval, now, by=by, most=EVERY, pool=self.pool
         )
         found = [self._planned(one, job.nodes, now) for one in quotes]
         return [one for one in found if by is None or one.deadline <= by]

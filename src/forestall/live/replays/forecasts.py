@@ -123,6 +123,8 @@ def outages(recorded: Recorded) -> list[tuple[str, int, int]]:
                 if one["kind"] in (FAILED, BACK)]  # fmt: skip
         if row.run != run:
             run, still = row.run, {name for kind, name in told if kind == FAILED}
+            engine = recorded.engine(run)  # one that only forgot knows what is down
+            still |= {name for k, name in enumerate(names) if engine.node_state(k) != "UP"}
             found += [(name, at, now) for name, at in since.items() if name not in still]
             since = {name: at for name, at in since.items() if name in still}
         for kind, name in told:

@@ -93,8 +93,8 @@ class NodeHistory:
                 start, end = (int(engine.field(job, name)) for name in ("start", "end"))
                 self._open(job, OpenRun(start, end, nodes))
         self.continues = bool(self.running)
-        if not self.continues:  # a new engine is told anew of nodes that are away
-            self.away = set()
+        # A new engine knows of no node that is away, and is told anew.
+        self.away = {name for k, name in enumerate(self.names) if engine.node_state(k) != "UP"}
 
     def _open(self, job: int, run: OpenRun) -> None:
         before = self._before.pop(run.nodes, None)

@@ -80,6 +80,7 @@ class Driver:
         self._before = self._saved = self._still = 0.0
         self._retry_at = 0.0
         self._told: set[str] = set()
+        self._leaves = ""
         self._slot = self._size = 0
         self._made: list[str] = []  # checkpoints of this time, oldest first
 
@@ -111,7 +112,8 @@ class Driver:
                     self._start(held, lease, found)
                     with followed(self._shown()):
                         self._drive(held, lease)
-                        self._end(held)
+                        while not self._end(held):
+                            self._drive(held, lease)
                     self._close()
             finally:
                 self._abandon()
@@ -241,8 +243,8 @@ class Driver:
 
     def _drive(self, held: HeldProgram, lease: RunLease) -> None:
         """Wait for the end of the program, or for somebody who asks for it, and save meanwhile."""
-        calls = self._calls
-        while held.code is None and not calls.ending and not lease.lost.is_set():
+        calls, self._leaves = self._calls, ""
+        while held.code is None and not (calls.ending or self._leaves or lease.lost.is_set()):
             ready = select.select([held.fileno(), calls.fileno()], [], [], self._pause())[0]
             if held.fileno() in ready:
                 held.hear()
@@ -256,6 +258,8 @@ class Driver:
                 self._save_now(held, "it was asked for by SIGUSR1")
             if held.code is None and not calls.ending:
                 self._look(held)
+                if time.monotonic() >= self._retry_at:
+                    self._leaves = self.around.leaving()
         if lease.lost.is_set():
             held.kill()
             raise RunError(f"{self.run_of.name} was taken over by another host: this one gave no "
@@ -386,21 +390,28 @@ class Driver:
 
     # ------------------------------------------------------------------------------------- end
 
-    def _end(self, held: HeldProgram) -> None:
-        """Save a program for the last time that is asked to end, and end it."""
+    def _end(self, held: HeldProgram) -> bool:
+        """Save a program for the last time that is asked to end, and end it. False: it was only to
+        leave this host, and goes on here, as it could not be saved."""
         if held.code is not None:
             self._over_by_itself(held.code)
-            return
-        got = self._calls.got[0]
+            return True
+        got = None if self._leaves else self._calls.got[0]
+        if got is None:
+            self._say(f"leaves this host: {self._leaves}")
         image = self._image(held, last=True)
         if image is None and self._ended_meanwhile(held):
-            return
+            return True
+        if image is None and got is None:
+            return False  # `_retry_at` says when that is tried again
         self._finish(held)
         saved = image is not None and self._last_upload(image)
-        self.code = UNFINISHED if saved else 128 + got
-        self._say(f"ended by {got.name}, " + (
+        self.code = UNFINISHED if saved or got is None else 128 + got
+        why = "left" if got is None else f"ended by {got.name}"
+        self._say(f"{why}, " + (
             "saved: the same command goes on with it" if saved else "not saved"))  # fmt: skip
-        self.requeue = saved and got is signal.SIGUSR1
+        self.requeue = saved and got in (signal.SIGUSR1, None) and self.around.requeues
+        return True
 
     def _ended_meanwhile(self, held: HeldProgram) -> bool:
         """Take in that the program came to its end instead of being saved, where it did."""

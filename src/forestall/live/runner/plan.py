@@ -63,9 +63,11 @@ class Surroundings:
     say : takes lines for people
     show : take what the program prints, where that goes into files
     requeues : whether a batch system starts this again, so that SIGUSR1 ends the program
+    leaving : returns why the program should leave this host now, "" where it need not
     """
 
     outlook: Callable[[RunHistory], FailureOutlook]
     say: Callable[[str], None] = lambda line: None
     show: tuple[Writer, ...] = ()
     requeues: bool = False
+    leaving: Callable[[], str] = lambda: ""

@@ -53,6 +53,8 @@ class ControllerSettings:
     at_once : s; a start that is nearer needs no reservation
     learned : ended jobs from which on the book of the site is asked
     forget : jobs that have ended which the engine remembers at most, or twice as many as there are
+    rounded : nodes from which on jobs are reckoned to take up to 2 % longer, so that ends share
+        moments
     """
 
     wanted: float = 0.5
@@ -60,6 +62,7 @@ class ControllerSettings:
     at_once: int = 120
     learned: int = 30
     forget: int = 10_000
+    rounded: int = 4096
 
 
 @dataclass(frozen=True)
@@ -247,7 +250,7 @@ class Controller:
                 PromisedJob(job, books.start_of(promises[name]), promises[name].deadline,
                             promises[name].probability)
                 for name, job in known.carried.items() if name in promises
-            ])  # fmt: skip
+            ], rounds=len(known.seen.nodes) >= self.settings.rounded)  # fmt: skip
         elif mind.ended <= max(self.settings.forget, 2 * len(mind.beliefs.jobs)):
             return mind
         else:

@@ -25,8 +25,8 @@ from forestall.live.slurm.reconcile import (
     Beliefs,
     ToldJob,
     holds_nodes,
+    is_planned_for,
     length_of,
-    may_start,
     reconcile,
 )
 from forestall.model.cluster.nouns import ClusterJob, ClusterView
@@ -75,6 +75,7 @@ class Mind:
     wanted : the least probability that a job of which nobody asked is placed for
     promised : jobs that were promised before this engine began: they are placed before others, not
         before they were to start, and keep what was said
+    rounds : whether lengths and ends are rounded up (`reconcile.Beliefs`)
     """
 
     def __init__(
@@ -83,12 +84,14 @@ class Mind:
         now: int,
         wanted: float,
         promised: Iterable[PromisedJob] = (),
+        *,
+        rounds: bool = False,
     ) -> None:
         nothing = Foreseen(records(0, FORESEEN), 0, 0)
         rules = Rules(
             POLICIES["promise"].code, int(CHECKPOINT_NONE), int(LEAST_RISKY), 0, 0, 1, 0, wanted
         )
-        self.beliefs = Beliefs.none(seen)
+        self.beliefs = Beliefs.none(seen, rounds=rounds)
         self.number = {name: k for k, name in enumerate(self.beliefs.names)}
         self.engine = Engine(len(self.number), rules, nothing, now - 1)
         self.engine.now = now - 1
@@ -103,11 +106,12 @@ class Mind:
     def _take_over(self, one: PromisedJob) -> None:
         """Place the job of a promise as it was promised, if it waits or runs."""
         job, size = one.job, max(one.job.node_count, len(one.job.nodes), 1)
-        if size > len(self.number) or not (may_start(job) or holds_nodes(job)):
+        if size > len(self.number) or not (is_planned_for(job) or holds_nodes(job)):
             return
         submit = min(job.submit or self.engine.now, self.engine.now)
         pool = self.pool_of(job.partition, job.features)
-        position = self.engine.add_job(size, length_of(job), CHECKED, submit, pool)
+        length = self.reckoned(length_of(job))
+        position = self.engine.add_job(size, length, CHECKED, submit, pool)
         self.engine.take_over(position, one.start, one.deadline, one.probability)
         told = ToldJob(position, job.user, job.name, size, job.restarts, (), -1)
         jobs = {**self.beliefs.jobs, job.id: told}
@@ -203,7 +207,7 @@ class Mind:
         if job in self.beliefs.jobs:
             return None
         self._noted[job] = now
-        now, size, length = self.moment(now), what.nodes, what.time
+        now, size, length = self.moment(now), what.nodes, self.reckoned(what.time)
         pool = self.pool_of(what.partition, what.features)
         position = self.engine.add_job(size, length, CHECKED, now, pool)
         told = ToldJob(position, what.user, what.name, size, 0, (), -1)
@@ -224,7 +228,12 @@ class Mind:
         if job.node_count > len(self.number):
             return []
         pool = self.pool_of(job.partition, job.features)
+        length = self.reckoned(length)
         return self.engine.offers(job.node_count, length, CHECKED, self.moment(now), pool=pool)
+
+    def reckoned(self, length: int) -> int:
+        """Return how long a job is reckoned to take, s."""
+        return self.beliefs.reckoned(length, length)
 
     def plan_of(self, job: int) -> PlannedRun | None:
         """Return where and when a job runs or will, None where the engine does not know it or has

@@ -72,9 +72,10 @@ class Quoting:
         book = self.site.book if self.site.ended >= self.learned else None
         engine = self.mind.engine if holds or book is None else None
         corrected = self.record.corrected if holds else None
+        name_of = self.mind.beliefs.names.__getitem__
         return OfferSources(
             engine, book, self.record.of, holds, self.background.survival, corrected, self.life,
-            pool, Wording(told_moment, format_duration, self.mind.beliefs.names.__getitem__),
+            pool, self.mind.reckoned, Wording(told_moment, format_duration, name_of),
         )  # fmt: skip
 
     def quoted(self, job: WantedJob, now: int, by: int | None, least: float, count: int) -> Quoted:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,10 +32,19 @@ HOLDS_NODES: Final = frozenset(
     {"RUNNING", "SUSPENDED", "STOPPED", "CONFIGURING", "COMPLETING", "SIGNALING", "STAGE_OUT"}
 )
 """States and flags of a job that holds nodes."""
-_NOT_YET: Final = frozenset({"Dependency", "DependencyNeverSatisfied", "BeginTime"})
+_NOT_BEFORE: Final = "BeginTime"
+_NOT_YET: Final = frozenset({"Dependency", "DependencyNeverSatisfied", _NOT_BEFORE})
 """Reasons why a job may not start whatever is free."""
+_AGAIN: Final = 600
+"""s that a job waits at most because it was queued again; one that waits longer was told to."""
 _ENDS: Final = {"COMPLETED": EventKind.FINISHED, "CANCELLED": EventKind.CANCELLED}
 """What the end of a run tells; other states, such as TIMEOUT, are failures."""
+
+
+_GRAINS: Final = (3600, 900, 300, 60, 15, 5)
+"""s; each is a multiple of the next, so that jobs of all lengths share moments."""
+_SHARE: Final = 50
+"""A grain is an n-th of a job's length at most."""
 
 
 class ToldJob(NamedTuple):
@@ -89,6 +98,8 @@ class Beliefs:
     away : nodes that take no jobs, by name
     planned : nodes that somebody reserved for himself, such as for maintenance: from when to when
     count : jobs ever told
+    rounds : whether lengths and ends are reckoned later by up to 2 % of the length, on moments that
+        all jobs share: what a plan takes grows with the moments at which one ends
     """
 
     names: tuple[str, ...]
@@ -96,11 +107,17 @@ class Beliefs:
     away: Mapping[str, Away] = field(default_factory=dict)
     planned: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     count: int = 0
+    rounds: bool = False
 
     @classmethod
-    def none(cls, seen: ClusterView) -> Beliefs:
+    def none(cls, seen: ClusterView, *, rounds: bool = False) -> Beliefs:
         """Return the beliefs of one who knows the nodes by name, and no more."""
-        return cls(tuple(sorted(seen.nodes)))
+        return cls(tuple(sorted(seen.nodes)), rounds=rounds)
+
+    def reckoned(self, time: int, length: int) -> int:
+        """Return an end, or the length itself, of a job that takes `length` s, as it is
+        reckoned."""
+        return rounded(time, length) if self.rounds else time
 
 
 class Difference(NamedTuple):
@@ -145,16 +162,15 @@ def reconcile(
     known = {key: told for key, told in beliefs.jobs.items() if key not in unseen}
     gone, leaving = _left(known, picture, seen, now)
     jobs = {key: told for key, told in known.items() if key not in gone}
-    arrivals, coming, jobs = _come(jobs, beliefs.count, picture, number, now)
+    arrivals, coming, jobs = _come(jobs, beliefs, picture, number, now)
     jobs |= {key: beliefs.jobs[key] for key in unseen if key in beliefs.jobs}
     starting = {name for told in jobs.values() for name in told.nodes} - {
         name for told in beliefs.jobs.values() for name in told.nodes
     }
     nodes = _nodes(beliefs, picture, number, starting, now)
     events = (*leaving, *coming, *nodes)
-    after = Beliefs(
-        beliefs.names, jobs, picture.away, picture.planned, beliefs.count + len(arrivals)
-    )
+    count = beliefs.count + len(arrivals)
+    after = replace(beliefs, jobs=jobs, away=picture.away, planned=picture.planned, count=count)
     return Difference(arrivals, events, after, picture.strange)
 
 
@@ -163,9 +179,30 @@ def length_of(job: ClusterJob) -> int:
     return job.limit if job.limit else UNLIMITED
 
 
+def rounded(time: int, length: int) -> int:
+    """Return a time that is later by less than a grain, or the same: the coarsest of `_GRAINS` that
+    is at most 2 % of a length, s.
+
+    >>> rounded(1000, 86_400), rounded(1000, 600), rounded(1000, 60)
+    (1800, 1005, 1000)
+    """
+    for grain in _GRAINS:
+        if grain * _SHARE <= length:
+            return -(-time // grain) * grain
+    return time
+
+
 def may_start(job: ClusterJob) -> bool:
     """Return whether a job waits for nothing but nodes."""
     return job.waits and not job.held and job.reason not in _NOT_YET and not holds_nodes(job)
+
+
+def is_planned_for(job: ClusterJob) -> bool:
+    """Return whether a job waits for nothing but nodes, or was queued again and will soon: after a
+    requeue Slurm lets it wait for two minutes by default."""
+    if job.reason != _NOT_BEFORE or not job.waits or job.held or not job.restarts:
+        return may_start(job)
+    return (job.eligible or 0) - (job.submit or 0) <= _AGAIN
 
 
 def holds_nodes(job: ClusterJob) -> bool:
@@ -182,7 +219,8 @@ def _picture(beliefs: Beliefs, seen: ClusterView, now: int, ours: frozenset[str]
     sharing = Counter(name for job in held for name in job.nodes)
     running, shared, strange = {}, dict[str, int](), [n for n in seen.nodes if n not in known]
     for job in held:
-        until = max((job.start or now) + length_of(job), now + 1)
+        length = length_of(job)
+        until = beliefs.reckoned(max((job.start or now) + length, now + 1), length)
         whole = all(sharing[name] == 1 for name in job.nodes)
         if whole and known.issuperset(job.nodes):
             running[job.id] = (job, tuple(sorted(job.nodes)), until)
@@ -199,7 +237,7 @@ def _picture(beliefs: Beliefs, seen: ClusterView, now: int, ours: frozenset[str]
         for name in beliefs.names
         if (one := _away(seen.nodes.get(name), name in busy, shared.get(name))) is not None
     }
-    waiting = {job.id: job for job in seen.jobs.values() if may_start(job)}
+    waiting = {job.id: job for job in seen.jobs.values() if is_planned_for(job)}
     for key in [key for key, job in waiting.items() if job.node_count > len(known)]:
         strange.append(f"job {key}")
         del waiting[key]
@@ -276,20 +314,22 @@ def _ended(told: ToldJob, seen: ClusterView, key: int) -> EventKind:
 
 def _come(
     before: Mapping[int, ToldJob],
-    count: int,
+    beliefs: Beliefs,
     picture: _Picture,
     number: Mapping[str, int],
     now: int,
 ) -> tuple[tuple[Arrival, ...], list[Event], dict[int, ToldJob]]:
     """Return new jobs, events of jobs that wait or run, and what is believed of them."""
     arrivals, events, jobs = list[Arrival](), list[Event](), dict[int, ToldJob]()
+    count = beliefs.count
     running = {key: one[0] for key, one in picture.running.items()}
     for key, job in sorted((picture.waiting | running).items(), key=_by_submit):
         told = before.get(key)
         if told is None:
             size = max(job.node_count, len(job.nodes), 1)
             told = ToldJob(count + len(arrivals), job.user, job.name, size, job.restarts, (), -1)
-            arrivals.append(Arrival(key, size, length_of(job), min(job.submit or now, now)))
+            length = beliefs.reckoned(length_of(job), length_of(job))
+            arrivals.append(Arrival(key, size, length, min(job.submit or now, now)))
             if key not in running:
                 events.append(Event(now, EventKind.SUBMITTED, told.position))
         nodes, until = picture.running[key][1:] if key in running else ((), -1)

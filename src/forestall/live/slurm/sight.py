@@ -65,12 +65,12 @@ def sight_of(seen: ClusterSnapshot, owners: Mapping[str, str]) -> ClusterSight:
 
 
 def _node(node: ClusterNode, busy: bool, promised: bool, reserved: bool) -> NodeSight:
-    words = {node.state, *node.flags}
+    state, flags = node.state, node.flags
     return NodeSight(
         partitions=node.partitions,
-        drained=not _DRAINED.isdisjoint(words),
+        drained=state in _DRAINED or not _DRAINED.isdisjoint(flags),
         down=node.down,
-        rebooting=any(word.startswith("REBOOT") for word in words),
+        rebooting=state[:6] == "REBOOT" or any(word[:6] == "REBOOT" for word in flags),
         busy=busy,
         reason=node.reason,
         boot=node.booted or 0,

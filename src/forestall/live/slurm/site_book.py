@@ -198,10 +198,10 @@ class SiteBook:
         for book in (self.book, self._next):
             if book is None:
                 continue
-            book.quote(job, probability=level)
+            book.enter(job, probability=level)
             if named:
                 after = named[int(len(named) * (count * _SILVER % 1.0))]
-                book.quote(job, deadline=book.now + max(after, 1))
+                book.enter(job, deadline=book.now + max(after, 1))
 
     def _succeed(self) -> None:
         """Begin the next book, or let it take the place of this one, where it is time."""

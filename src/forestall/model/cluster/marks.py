@@ -1,9 +1,10 @@
 """The marks by which our actions are found again: in comments, reasons and names of reservations.
 
 - comment of a job: ``forestall:ID`` at its begin, then what its owner wrote;
-- note of a job (Slurm's AdminComment, which users cannot write): ``forestall:hold=ID`` where we
-  hold the job back, and at its end the last action, ``forestall:act=ID``, or ``forestall:act=ID?``
-  while nobody knows whether it went through;
+- note of a job (Slurm's AdminComment, which administrators alone may write): ``forestall:hold=ID``
+  where we hold the job back, and at its end the last action, ``forestall:act=ID``, or
+  ``forestall:act=ID?`` while nobody knows whether it went through. An operator writes that at the
+  end of the comment, where no administrator's note of ours stands;
 - reason of a node: ``forestall: TEXT [ID]``, to which Slurm may add ``: reboot issued``;
 - name of a reservation: ``forestall_ID``.
 """
@@ -59,7 +60,9 @@ class Mark(NamedTuple):
 
 @lru_cache(4096)  # each look tells the same jobs again
 def _parsed(comment: str, note: str) -> Mark:
-    tag, hold, act = _TAG.match(comment), _HOLD.search(note), _ACT.search(note)
+    tag = _TAG.match(comment)
+    place = comment if tag and _ACT.search(note) is None else note
+    hold, act = _HOLD.search(place), _ACT.search(place)
     return Mark(
         tag[1] if tag else "",
         hold[1] if hold else "",
@@ -95,6 +98,17 @@ def noted(note: str, act: str, *, hold: str | None = None, pending: bool = False
     kept = one_line(_ACT.sub("", _HOLD.sub("", note)))
     holding = f"forestall:hold={held} " if held else ""
     return f"{kept} {holding}forestall:act={act}{'?' if pending else ''}".lstrip()
+
+
+def commented(comment: str, note: str) -> str:
+    """Return a comment with the marks of a note at its end, in place of those that it has.
+
+    >>> commented("forestall:p1 mine forestall:act=s1?", "see RT 7 forestall:act=s1")
+    'forestall:p1 mine forestall:act=s1'
+    """
+    kept = _ACT.sub("", _HOLD.sub("", comment)).rstrip()
+    found = _HOLD.search(note) or _ACT.search(note)
+    return kept if found is None else f"{kept} {note[found.start() :]}"
 
 
 def reason_of(identity: str, words: str) -> str:

@@ -106,7 +106,7 @@ class ClusterNode(NamedTuple):
     @property
     def in_service(self) -> bool:
         """Whether jobs may start on it."""
-        return self.state not in OUT_OF_SERVICE and not OUT_OF_SERVICE & set(self.flags)
+        return self.state not in OUT_OF_SERVICE and OUT_OF_SERVICE.isdisjoint(self.flags)
 
     @property
     def down(self) -> bool:

@@ -1,6 +1,6 @@
 """Forecasts of one series by the linear models, each fitted to its own history.
 
-These are the models that Bagchi et al. compare their predictor with (page 4 of the specification):
+These are the models that Bagchi et al. compare their predictor with:
 each predicts the sequence of states of a host.
 """
 

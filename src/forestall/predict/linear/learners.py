@@ -141,7 +141,7 @@ class Last(Counting):
     bin, order : not used
     horizons : seconds ahead that it answers for, ascending
 
-    Source: a baseline of Bagchi et al. (page 4 of the specification).
+    Source: a baseline of Bagchi et al..
     """
 
     name: ClassVar[str] = "last"
@@ -176,7 +176,7 @@ class WindowMean(Counting):
     order : the largest N
     horizons : seconds ahead that it answers for, ascending
 
-    Source: a baseline of Bagchi et al. (page 4 of the specification).
+    Source: a baseline of Bagchi et al..
     """
 
     name: ClassVar[str] = "bm"
@@ -280,7 +280,7 @@ class MovingAverage(_ByArma):
         so many days: machines grow up and old
     horizons : seconds ahead that it answers for, ascending
 
-    Source: a baseline of Bagchi et al. (page 4 of the specification).
+    Source: a baseline of Bagchi et al..
     """
 
     name: ClassVar[str] = "ma"
@@ -300,7 +300,7 @@ class Autoregressive(_ByArma):
         so many days: machines grow up and old
     horizons : seconds ahead that it answers for, ascending
 
-    Source: Sahoo et al., KDD 2003; a baseline of Bagchi et al. (page 4 of the specification).
+    Source: Sahoo et al., KDD 2003; a baseline of Bagchi et al..
     """
 
     name: ClassVar[str] = "ar"
@@ -320,7 +320,7 @@ class AutoregressiveMovingAverage(_ByArma):
         so many days: machines grow up and old
     horizons : seconds ahead that it answers for, ascending
 
-    Source: a baseline of Bagchi et al. (page 4 of the specification).
+    Source: a baseline of Bagchi et al..
     """
 
     name: ClassVar[str] = "arma"

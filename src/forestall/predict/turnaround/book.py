@@ -113,9 +113,7 @@ class CompletionBook:
         self._chosen: dict[str, float] | None = dict(rules or {})
         self._places: dict[Hashable, int] = {}
         self._names = Names()
-        self._count, self._now = 0, -(1 << 62)
-        self._phase = 0
-        self._none = np.full(1, -1.0)
+        self._count, self._phase, self._now = 0, 0, -(1 << 62)
 
     def __len__(self) -> int:
         return self._count
@@ -220,7 +218,7 @@ class CompletionBook:
             must = "waits" if needed == PENDING else "runs"
             raise ParameterError("event", f"{event} of {job!r}", f"a job that {must}")
         self._told(time, 1 if kind == START else 2)
-        self._step(kind, k, time)
+        book_kernels.happened(self._book, kind, k, time)
         if self._learner is not None:
             self._learner.happen(kind, k, time)
 
@@ -238,6 +236,23 @@ class CompletionBook:
         for each of the two questions; else nothing changes. For a job that has waited or run for a
         while ask `chance_left`. Raises ParameterError.
         """
+        which = self._which(job, probability, deadline)
+        before = self._book.promises[which].copy()
+        self._enter(job, which, probability, deadline, promise)
+        said = self._quoted(job, which, self._records(which % 2))
+        if not promise:
+            self._book.promises[which] = before
+        return said
+
+    def enter(
+        self, job: Hashable, *, probability: float | None = None, deadline: int | None = None
+    ) -> None:
+        """Enter a promise as `quote` does, where nobody wants to know what it says."""
+        which = self._which(job, probability, deadline)
+        self._enter(job, which, probability, deadline, promise=True)
+
+    def _which(self, job: Hashable, probability: float | None, deadline: int | None) -> int:
+        """Return the row of a promise; ParameterError for a question that cannot be."""
         k = self._place(job)
         if (probability is None) == (deadline is None):
             raise ParameterError("probability", probability, "either a probability or a deadline")
@@ -248,15 +263,15 @@ class CompletionBook:
             raise ParameterError("job", job, "a job that was submitted just now; see chance_left")
         if deadline is not None:
             _check_deadline(deadline, self._now)
-        which = 2 * k + (BY_LEVEL if deadline is None else BY_DEADLINE)
-        before = self._book.promises[which].copy()
-        if promise and int(before["state"]) != 0:
+        return 2 * k + (BY_LEVEL if deadline is None else BY_DEADLINE)
+
+    def _enter(
+        self, job: Hashable, which: int, level: float | None, deadline: int | None, promise: bool
+    ) -> None:
+        if promise and int(self._book.promises["state"][which]) != 0:
             raise ParameterError("job", job, "a job without a promise of this kind")
-        self._offer(k, which % 2, probability or 0.0, deadline or 0, promise)
-        said = self._quoted(job, which, self._records(which % 2))
-        if not promise:
-            self._book.promises[which] = before
-        return said
+        told = float(level or 0.0), int(deadline or 0), bool(promise)
+        book_kernels.offer(self._book, which // 2, which % 2, *told)
 
     def chance_left(self, job: Hashable, deadline: int, now: int | None = None) -> float:
         """Return the probability that an open job is done by `deadline`, knowing that it is not
@@ -409,7 +424,7 @@ class CompletionBook:
         entry["keys"], entry["groups"] = alike.keys, alike.groups
         if learn is not None:
             self._learn(learn, k, time, told)
-        self._step(SUBMIT, k, time)
+        book_kernels.happened(self._book, SUBMIT, k, time)
 
     @contextmanager
     def _left_alone(self) -> Iterator[None]:
@@ -436,20 +451,10 @@ class CompletionBook:
             self._chosen = None
         self._rests[k] = law.share, law.jobs
 
-    def _step(self, kind: int, k: int, time: int) -> None:
-        events = np.array([[time], [kind], [k]], np.int64)
-        nothing = np.broadcast_to(self._none, (k + 1,)) if kind == SUBMIT else self._none
-        book_kernels.replay(
-            self._book, events, np.ascontiguousarray(nothing), np.ascontiguousarray(nothing), 0, 1
-        )
-
-    def _offer(self, k: int, question: int, level: float, deadline: int, promise: bool) -> None:
-        book_kernels.offer(self._book, k, question, float(level), int(deadline), bool(promise))
-
     def _answer(
         self, k: int, question: int, level: float, deadline: int, records: Records
     ) -> TimedQuote:
-        self._offer(k, question, level, deadline, promise=False)
+        book_kernels.offer(self._book, k, question, float(level), int(deadline), False)
         return self._quoted(None, 2 * k + question, records)
 
     def _quoted(self, job: Hashable, which: int, records: Records) -> TimedQuote:

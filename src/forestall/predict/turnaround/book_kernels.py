@@ -417,6 +417,14 @@ def happen(book, kind, k, now):
 
 
 @entry
+def happened(book, kind, k, now):
+    """Take in one event, and promise nothing."""
+    happen(book, kind, k, now)
+    if kind == SUBMIT:
+        tell_quantiles(book, k)
+
+
+@entry
 def replay(book, events, levels, names, first, last):
     """Take in events[:, first:last] and promise at every submission.
 

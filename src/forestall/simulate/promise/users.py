@@ -156,7 +156,7 @@ class Bargains:
         engine = self._engine
         engine.state = state
         reserved_entry_kernels.move_on(state, now)
-        length = int(promise_entry_kernels.length_for(state, *told, pause))
+        length = int(promise_entry_kernels.length_for(*told, pause, state.rules.checkpoint))
         worth = float(traits.value[j]) * size * runtime / 3600
         slack = round(float(traits.patience[j]) * length)
         user = User(float(traits.least[j]), slack, worth, int(traits.rounds[j]))

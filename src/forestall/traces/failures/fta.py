@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from forestall._lazy import lazily
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import EmptyTraceError, ParameterError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.failures.raw import FailureFormat, Head, Int, Options, RawFailures, Service
 from forestall.traces.files.findings import Findings, LineFinding, listed
@@ -116,7 +116,7 @@ def _events(path: Path, findings: Findings) -> tuple[pl.DataFrame, Int]:
     spaced = single_spaced(text)
     _, _, body = spaced.partition(b"\n")
     if not body:
-        raise TraceError(path, "has no failures: the log is empty")
+        raise EmptyTraceError(path, "has no failures: the log is empty")
     frame = pl.read_csv(
         " ".join((*COLUMNS, "more")).encode() + b"\n" + body,
         separator=" ",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.cleaning import Action, Cleaning
-from forestall.model.errors import TraceError
+from forestall.model.errors import EmptyTraceError, TraceError
 
 with lazily():
     import polars as pl
@@ -82,8 +82,8 @@ class Findings:
         if first is not None and (self.strict or usable == 0):
             raise self.error(first)
         if usable == 0:
-            raise TraceError(self.source, f"has no {what}: the log is empty")
-        cleaning = Cleaning()
+            raise EmptyTraceError(self.source, f"has no {what}: the log is empty")
+        cleaning = Cleaning(strict=self.strict)
         for kind, (text, action, found) in self._kinds.items():
             lines = sorted({f.line for f in found})
             cleaning = cleaning.plus(kind, text, action, (f"line {line}" for line in lines))

@@ -48,6 +48,5 @@ def _renamed(cleaning: Cleaning, beginnings: dict[str, str]) -> Cleaning:
                 return name + text[len(old) :]
         return text
 
-    return Cleaning(
-        tuple(replace(one, names=tuple(map(new, one.names))) for one in cleaning.remarks)
-    )
+    renamed = (replace(one, names=tuple(map(new, one.names))) for one in cleaning.remarks)
+    return replace(cleaning, remarks=tuple(renamed))

@@ -23,6 +23,7 @@ import numpy as np
 from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import TraceError, of_system
 from forestall.vault.hosts.host import HostLook
+from forestall.vault.stores.paths import StorePath
 
 HALF: Final = 1800.0
 """s after which what was measured of a path counts half."""
@@ -48,13 +49,6 @@ class Looks(NamedTuple):
     answered: Floats
     load: Floats
     since: Floats
-
-
-class StorePath(NamedTuple):
-    """A path to a host: bytes/s that were sent, and when that was last measured."""
-
-    rate: float
-    at: float
 
 
 class StoreBook:

@@ -14,13 +14,24 @@ from pathlib import Path
 import pytest
 
 from cluster_contract.contract import SCRIPT, ClusterContract, Site, fault_of, fresh, submitted
-from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
+from forestall.adapters.slurm.control.by_commands import CommandsUser, SlurmCommands, SlurmLimits
 from forestall.adapters.slurm.control.by_rest import SlurmRest
 from forestall.adapters.slurm.control.http import Server
-from forestall.model.cluster.actions import Action, DrainNode, Hold, Reserve, Submit
+from forestall.model.cluster.actions import (
+    Action,
+    DrainNode,
+    Exclude,
+    Hold,
+    Requeue,
+    Reserve,
+    SignalJob,
+    Submit,
+    Unreserve,
+)
 from forestall.model.cluster.cluster import LiveCluster
 from forestall.model.cluster.faults import WriteError, WriteFault
 from forestall.model.cluster.marks import reservation_name
+from forestall.model.cluster.standing import Standing
 from slurm_cluster.cluster import Cluster as RealSlurm
 from slurm_cluster.cluster import why_not
 
@@ -86,6 +97,50 @@ class RealSite:
     def start(self) -> None:
         self.slurm.start_controller()
         self.slurm.until("nodes answer", lambda: self.slurm.idle() != set(), 30)
+
+
+def test_the_keeper_has_rights_of_its_own(slurm: RealSlurm) -> None:
+    """Root runs the commands as another user: refused until that one is an operator, who holds
+    promises and still drains no node."""
+    keeper = SlurmCommands(LIMITS, user=CommandsUser("nobody"))
+    root = RealSite(slurm, SlurmCommands(LIMITS))
+    number = root.cluster.act(Submit(fresh(), SCRIPT, 1, 300, partition="main")).job
+    slurm.wait(number, "RUNNING")
+    reserve = Reserve(fresh(), int(time.time()) + 900, 600, 1, users=("root",), partition="main")
+    acts: list[Action] = [
+        reserve,
+        Unreserve(fresh(), reserve.id),
+        SignalJob(fresh(), number, "CONT"),  # a note of its own, where Slurm lets operators write
+        Requeue(fresh(), number, 0),
+        Exclude(fresh(), number, ("n3",)),
+    ]
+    with pytest.raises(WriteError) as told:
+        keeper.act(reserve)
+    assert told.value.fault is WriteFault.NOT_PERMITTED
+    slurm.command("sacctmgr", "-i", "add", "account", "site", check=False)
+    slurm.command("sacctmgr", "-i", "add", "user", "nobody", "account=site",
+                  "adminlevel=Operator")  # fmt: skip
+    try:
+        assert len(keeper.look().nodes) == len(slurm.nodes)
+        slurm.until("it is an operator", lambda: _may(keeper, acts[0]), 30)
+        for one in acts[1:]:
+            keeper.act(one)
+            assert root.cluster.find(one) is Standing.DONE
+        with pytest.raises(WriteError) as told:
+            keeper.act(DrainNode(fresh(), "n3", "risk"))
+        assert told.value.fault is WriteFault.NOT_PERMITTED
+        with pytest.raises(WriteError, match="as this process's user"):
+            keeper.act(Submit(fresh(), SCRIPT, 1, 300, user="root"))
+    finally:
+        slurm.command("sacctmgr", "-i", "delete", "user", "nobody")
+
+
+def _may(cluster: LiveCluster, action: Action) -> bool:
+    try:
+        cluster.act(action)
+    except WriteError:
+        return False
+    return True
 
 
 class TestCommands(ClusterContract):

@@ -7,7 +7,7 @@ import pwd
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -63,14 +63,38 @@ class SlurmLimits:
     overlap: int = 300
 
 
+@dataclass(frozen=True)
+class CommandsUser:
+    """With whose rights Slurm's commands ask and act; by default those of this process.
+
+    Parameters
+    ----------
+    name : user of this machine as whom they run, which only root may say
+    token : returns the token (`SLURM_JWT`) by which Slurm knows them instead, asked anew for each
+    """
+
+    name: str = ""
+    token: Callable[[], str] | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of the user as whom they run. Raises KeyError."""
+        return pwd.getpwnam(self.name).pw_uid if self.name else os.getuid()
+
+    def variables(self, given: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the environment of a command."""
+        return given if self.token is None else {**given, "SLURM_JWT": self.token()}
+
+
 class SlurmCommands:
-    """A cluster as the commands of this machine reach it, with the rights of this user.
+    """A cluster as the commands of this machine reach it, with the rights of a user.
 
     Parameters
     ----------
     limits : how much is waited for and taken in
     clock : tells Unix seconds
     as_owner : submit jobs of other users as theirs, which only root may; else they are refused
+    user : whose rights; by default those of this process
     """
 
     def __init__(
@@ -79,11 +103,12 @@ class SlurmCommands:
         clock: Callable[[], float] = time.time,
         *,
         as_owner: bool = False,
+        user: CommandsUser | None = None,
     ) -> None:
         self._limits = limits or SlurmLimits()
-        self._as_owner = as_owner
+        self._as_owner, self._user = as_owner, user or CommandsUser()
         self._clock = clock
-        self._version = ""
+        self._version, self._operator = "", False
         self._queue, self._nodes = remembered_jobs(), remembered_nodes()
 
     def version(self) -> str:
@@ -141,14 +166,22 @@ class SlurmCommands:
 
     def _ask(self, words: tuple[str, ...], what: str) -> bytes:
         try:
-            return read(words, timeout=self._limits.read, most=self._limits.most)
+            return self._read(words, self._limits.read)
         except SlurmError as error:
             raise refusals.look_error(error, what) from None
+
+    def _read(self, words: Sequence[str], timeout: float, given: bytes = b"") -> bytes:
+        """Run a command with the rights that this cluster is asked with."""
+        variables = _of_user() if words[0] == "sbatch" else environment()
+        return read(
+            words, timeout=timeout, most=self._limits.most, given=given,
+            variables=self._user.variables(variables), user=self._user.name,
+        )  # fmt: skip
 
     def _ask_for_one(self, words: tuple[str, ...], what: str) -> str | None:
         """Return what is said of one thing, None where there is no such thing."""
         try:
-            raw = read(words, timeout=self._limits.read, most=self._limits.most)
+            raw = self._read(words, self._limits.read)
         except SlurmError as error:
             if error.started and not error.late and refusals.missing(error.said):
                 return None
@@ -185,7 +218,7 @@ class SlurmCommands:
 
     def _around_submit(self, action: Submit) -> ClusterView:
         """Return this user's jobs, in the queue and in the books since the action was decided."""
-        user = str(_number(action))
+        user = str(self._number(action))
         fence = _fence()
         said = self._ask_for_one(questions.jobs_of_user(user, fence), "queue")
         jobs = lines.jobs_of_rows(said or "", fence)
@@ -213,18 +246,25 @@ class SlurmCommands:
     # ----------------------------------------------------------------------------- acting
 
     def _tell(self, order: orders.Order, action: str) -> str:
-        variables = _of_user() if order.words[0] == "sbatch" else None
         try:
-            said = read(
-                order.words,
-                timeout=self._limits.write,
-                most=self._limits.most,
-                given=order.given,
-                variables=variables,
-            )
+            said = self._read(order.words, self._limits.write, order.given)
         except SlurmError as error:
             raise refusals.write_error(error, action) from None
         return documents.decoded(said)[0]
+
+    def _tell_noted(self, order: orders.Order, action: str, job: ClusterJob) -> str:
+        """Carry out a command that sets a job's note; as an operator, whom Slurm refuses that, with
+        the note at the end of the job's comment."""
+        plain = orders.in_comment(order, job)
+        if plain is None or not self._operator:
+            try:
+                return self._tell(order, action)
+            except WriteError as error:
+                if plain is None or error.fault is not WriteFault.NOT_PERMITTED:
+                    raise
+        said = self._tell(plain, action)
+        self._operator = True
+        return said
 
     def _write(self, action: Action, seen: ClusterView) -> int:
         match action:
@@ -242,14 +282,15 @@ class SlurmCommands:
             case StartNow():
                 self._tell(orders.start_now(action), action.id)
             case Hold():
-                self._tell(orders.hold(action, seen.jobs[action.job]), action.id)
+                job = seen.jobs[action.job]
+                self._tell_noted(orders.hold(action, job), action.id, job)
             case Release():
                 self._noted(action, seen, orders.release(action.job))
             case SignalJob():
                 self._noted(action, seen, orders.signal(action))
             case Exclude():
                 job = seen.jobs[action.job]
-                self._tell(orders.exclude(action, job, job.excluded), action.id)
+                self._tell_noted(orders.exclude(action, job, job.excluded), action.id, job)
             case DrainNode():
                 self._tell(orders.drain(action), action.id)
             case ResumeNode():
@@ -259,7 +300,7 @@ class SlurmCommands:
         return 0
 
     def _submit(self, action: Submit) -> int:
-        if _number(action) != os.getuid() and not self._as_owner:
+        if self._number(action) != self._user.number and not self._as_owner:
             message = f"jobs are submitted as this process's user here, not as {action.user}"
             raise WriteError(WriteFault.NOT_PERMITTED, action.id, message)
         if action.requeue == "expedite" and self._release() < orders.EXPEDITED:
@@ -274,28 +315,26 @@ class SlurmCommands:
 
     def _other(self, action: Submit) -> int | None:
         """Return whose job it is where that is another user, else None."""
-        number = _number(action)
-        return None if number == os.getuid() else number
+        number = self._number(action)
+        return None if number == self._user.number else number
+
+    def _number(self, action: Submit) -> int:
+        """Return the number of the user whose job it is; WriteError for one who is not known."""
+        try:
+            return pwd.getpwnam(action.user).pw_uid if action.user else self._user.number
+        except KeyError:
+            message = f"there is no user {action.user or self._user.name} on this machine"
+            raise WriteError(WriteFault.REFUSED, action.id, message) from None
 
     def _noted(self, action: Release | SignalJob, seen: ClusterView, order: orders.Order) -> None:
-        between_notes(action, seen.jobs[action.job], order, orders.note, self._tell)
+        job = seen.jobs[action.job]
+        between_notes(action, job, order, orders.note, partial(self._tell_noted, job=job))
 
 
 def _believable(told: documents.Document, what: str) -> None:
     """Raise LookError for an answer that complains."""
     if said := documents.complaints(told.value):
         raise LookError(refusals.look_fault(said), what, said)
-
-
-def _number(action: Submit) -> int:
-    """Return the number of the user whose job it is; WriteError for one who is not known."""
-    if not action.user:
-        return os.getuid()
-    try:
-        return pwd.getpwnam(action.user).pw_uid
-    except KeyError:
-        message = f"there is no user {action.user} on this machine"
-        raise WriteError(WriteFault.REFUSED, action.id, message) from None
 
 
 def _fence() -> str:

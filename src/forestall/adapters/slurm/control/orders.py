@@ -26,7 +26,7 @@ from forestall.model.cluster.actions import (
     StartNow,
     Submit,
 )
-from forestall.model.cluster.marks import noted, reason_of, reservation_name, tagged
+from forestall.model.cluster.marks import commented, noted, reason_of, reservation_name, tagged
 from forestall.model.cluster.nouns import ClusterJob
 from forestall.model.site.hostlist import compress
 
@@ -34,6 +34,7 @@ EXPEDITED: Final = (25, 11)
 """The first version that knows ``--requeue=expedite``."""
 
 Words = tuple[str, ...]
+_NOTE: Final = "AdminComment="
 
 
 class Order(NamedTuple):
@@ -127,7 +128,20 @@ def release(job: int) -> Order:
 
 def note(job: int, text: str) -> Order:
     """Return the command that sets a job's note."""
-    return Order(("scontrol", "update", f"JobId={job}", f"AdminComment={text}"))
+    return Order(("scontrol", "update", f"JobId={job}", f"{_NOTE}{text}"))
+
+
+def in_comment(order: Order, job: ClusterJob) -> Order | None:
+    """Return a command that sets a job's note as one that an operator may give: what the note says
+    of ours stands in the comment then. None for other commands, and for a job whose note says
+    something of ours already."""
+    if job.note != commented(job.note, ""):
+        return None
+    for k, word in enumerate(order.words):
+        if word.startswith(_NOTE):
+            text = f"Comment={commented(job.comment, word[len(_NOTE) :])}"
+            return Order((*order.words[:k], text, *order.words[k + 1 :]), order.given)
+    return None
 
 
 def signal(action: SignalJob) -> Order:

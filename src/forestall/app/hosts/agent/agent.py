@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import select
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from forestall.app.hosts import condor
+from forestall.app.hosts.agent.calibrated import calibrated
 from forestall.live.agent.clock import SystemClock
 from forestall.live.agent.disk import StorageEye, StorageSample
 from forestall.live.agent.exporter import Exporter
@@ -30,14 +30,13 @@ from forestall.live.agent.sampler import Sampler, machine_counters
 from forestall.live.agent.states import HOLD, PERIOD, TH1, TH2
 from forestall.live.agent.status import read_status
 from forestall.live.agent.store import SAMPLES, DayStore, next_serial
-from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.model.errors import InputError, ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import format_duration, parse_duration
 from forestall.show.blocks import Table
 from forestall.show.report import Report, Section
 
 LISTEN: Final = "127.0.0.1:9108"
-CALIBRATION: Final = "calibration.json"
 CONDOR_EVERY: Final = 300.0
 """Seconds between two looks for HTCondor's processes."""
 AD_EVERY: Final = 30.0
@@ -99,6 +98,14 @@ class AgentOptions:
             shown="DIR",
         ),
     ] = None
+    speed: Annotated[
+        str | None,
+        Setting(
+            "How fast this host is, as a multiple of an average one of its pool, for HTCondor "
+            "(default 1)",
+            shown="FACTOR",
+        ),
+    ] = None
 
     @property
     def place(self) -> Path:
@@ -130,34 +137,8 @@ class AgentOptions:
             guest_memory=_of(self.guest_memory, 0.0, parse_memory_share, "guest_memory"),
             keep=math.ceil(keep / 86_400),
             storage=self.storage,
+            speed=_of(self.speed, 1.0, _speed, "speed"),
         )
-
-
-def calibrated(folder: Path) -> dict[str, float]:
-    """Return th1 and th2 of FOLDER/calibration.json, nothing where it is not there.
-
-    Raises TraceError for a file without thresholds that can be used.
-    """
-    path = folder / CALIBRATION
-    try:
-        told = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except NotADirectoryError:
-        raise TraceError(folder, "is a file; expected a folder for the agent") from None
-    except OSError as error:
-        raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise TraceError(path, f"is no JSON ({error})") from None
-    found = {}
-    for name in ("th1", "th2"):
-        value = told.get(name) if isinstance(told, dict) else None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise TraceError(path, f"{value!r} is no threshold; expected 0 to 1", field=name)
-        found[name] = float(value)
-    if found["th1"] > found["th2"]:
-        raise TraceError(path, f"th1 is above th2: {found['th1']:g} and {found['th2']:g}")
-    return found
 
 
 def parse_memory_share(text: str, name: str) -> float:
@@ -257,6 +238,7 @@ class CondorHook:
         self._folder = folder
         self._looked = self._written = -math.inf
         self._state = ""
+        self._vault: Mapping[str, float] = {}
 
     def __call__(self, status: Mapping[str, Any]) -> None:
         """Write the attributes of this status, where it is time."""
@@ -264,9 +246,10 @@ class CondorHook:
         if now - self._looked >= CONDOR_EVERY:
             self._looked = now
             condor.register_condor(self._folder)
+            self._vault = condor.vault_facts(self._folder, time.time())
         if now - self._written >= AD_EVERY or status["state"] != self._state:
             self._written, self._state = now, status["state"]
-            condor.write_ad_of(self._folder, status)
+            condor.write_ad_of(self._folder, {**status, **self._vault})
 
 
 def unit_text(options: list[str]) -> str:
@@ -339,6 +322,16 @@ def _share(text: str, name: str) -> float:
     value = value / 100 if stripped.endswith("%") else value
     if not 0 <= value <= 1:
         raise ParameterError(name, text, "a share from 0 to 1, such as 0.2 or 20%")
+    return value
+
+
+def _speed(text: str, name: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 1e-3 <= value <= 1e3:
+        raise ParameterError(name, text, "a factor from 0.001 to 1000, such as 1.5")
     return value
 
 

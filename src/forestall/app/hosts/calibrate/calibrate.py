@@ -37,7 +37,7 @@ from forestall.live.contention.measure import (
     refuse_if_busy,
 )
 from forestall.live.contention.memory import MemoryMeasured, measure_memory
-from forestall.live.contention.plan import ExperimentPlan
+from forestall.live.contention.plan import NICE, ExperimentPlan
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.show.facts import taken
@@ -52,6 +52,8 @@ LOOK: Final = 0.5
 MOST_DISTURBED: Final = 0.25
 """Share of the points during which others may have used the cores, for thresholds to be trusted."""
 EXPERIMENT: Final = "The experiment"
+LEAST_STEP: Final = 0.01
+"""Load by which a step between priorities must reach further than the one before it."""
 NOT_ASKED: Final = "it was not asked for"
 
 Tell = Callable[[str], None]
@@ -112,6 +114,14 @@ class ExperimentSettings:
             group=EXPERIMENT,
         ),
     ] = True
+    nice: Annotated[
+        str | None,
+        Setting(
+            "Also guests at these nice values: steps between normal and lowest priority, such as "
+            "5,10,15",
+            shown="N,...", group=EXPERIMENT,
+        ),
+    ] = None  # fmt: skip
     quick: Annotated[bool, Setting("Fewer and shorter points: a first look", group=EXPERIMENT)] = (
         False
     )
@@ -136,13 +146,15 @@ class ExperimentSettings:
         if self.groups is not None:
             groups = tuple(dict.fromkeys(_count(part) for part in self.groups.split(",")))
         limit, pattern = parse_share(self.limit, "limit"), _pattern(self.pattern)
+        nices = () if self.nice is None else tuple(_nice(part) for part in self.nice.split(","))
         seconds, repeats = self.seconds, self.repeats
         if seconds is None:
             seconds = QUICK_SECONDS if quick else ExperimentPlan.seconds
         if repeats is None:
             repeats = QUICK_REPEATS if quick else ExperimentPlan.repeats
         try:
-            return ExperimentPlan(cpus, groups, loads, seconds, repeats, limit, pattern, self.seed)
+            return ExperimentPlan(cpus, groups, loads, seconds, repeats, limit, pattern, self.seed,
+                                  nices)  # fmt: skip
         except ParameterError as error:
             typed = getattr(self, error.name)
             value = error.value if typed is None else typed
@@ -211,6 +223,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _nice(text: str) -> int:
+    if not re.fullmatch(r"\s*\d{1,2}\s*", text):
+        raise ParameterError("nice", text, "nice values from 1 to 18, such as 5,10,15")
+    return int(text)
+
+
 def _pattern(text: str) -> Literal["paused", "periodic"]:
     if text == "paused":
         return "paused"
@@ -264,6 +282,29 @@ class HostCalibration:
         chance = stream(self.plan.seed, "contention", "bootstrap", "lowest")
         return threshold(self.lowered, self.plan.limit, chance)
 
+    @cached_property
+    def by_nice(self) -> dict[int, Threshold]:
+        """For each nice value between, the threshold of a guest that runs at it."""
+        return {
+            one: threshold(
+                curves(self.measured.points, f"{NICE}{one}"), self.plan.limit,
+                stream(self.plan.seed, "contention", "bootstrap", f"{NICE}{one}"),
+            )
+            for one in self.plan.nices
+        }  # fmt: skip
+
+    @property
+    def steps(self) -> list[tuple[float, int]]:
+        """Loads up to which a guest may run at a nice value, where that is above Th1 and what the
+        nice value before it allows: a step that gains nothing is none."""
+        (last, most), found = self.thresholds, []
+        for nice, one in self.by_nice.items():
+            load = min(round(one.value, 3), most)
+            if load > last + LEAST_STEP:
+                found.append((load, nice))
+                last = load
+        return found
+
     @property
     def thresholds(self) -> tuple[float, float]:
         """Th1 and Th2 to be used, to three digits; Th1 is not above Th2."""
@@ -289,6 +330,7 @@ class HostCalibration:
             "th2": th2,
             "th1_interval": _ends(self.th1),
             "th2_interval": _ends(self.th2),
+            "steps": [list(one) for one in self.steps],
             "limit": self.plan.limit,
             "host": self.host,
             "date": self.date,
@@ -323,6 +365,7 @@ class HostCalibration:
             },
             "th1": _threshold(self.th1),
             "th2": _threshold(self.th2),
+            "nice": {str(nice): _threshold(one) for nice, one in self.by_nice.items()},
             "curves": [_curve(one) for one in (*self.normal, *self.lowered)],
             "memory": self._memory(),
             "versions": versions(),

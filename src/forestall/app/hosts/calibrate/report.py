@@ -41,7 +41,13 @@ def mb(size: float) -> str:
 
 def threshold_lines(summary: Summary) -> list[str]:
     """Return a sentence for each threshold."""
-    return [_threshold_line(summary, name) for name in NAMES]
+    lines = [_threshold_line(summary, name) for name in NAMES]
+    limit = share(summary["parameters"]["limit"])
+    for nice, found in summary.get("nice", {}).items():
+        lines.append(
+            f"Nice {nice}: the owner loses more than {limit} above {share(found['value'])}."
+        )
+    return lines
 
 
 def _threshold_line(summary: Summary, name: str) -> str:

@@ -9,12 +9,14 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from forestall.app.hosts.agent.agent import AgentOptions
-from forestall.app.hosts.guest.outlive import outliving
+from forestall.app.hosts.agent.agent import AgentOptions, parse_memory_share
+from forestall.app.hosts.agent.calibrated import calibrated_steps
+from forestall.app.hosts.guest.outlive import outliving, words_of
 from forestall.live.guest.eyes import Eyes, HostEyes
 from forestall.live.guest.files import (
     KEEPER_LOCK,
@@ -32,7 +34,7 @@ from forestall.live.guest.follow import Writer, followed
 from forestall.live.guest.keeper import KEPT
 from forestall.live.guest.manager import Manager
 from forestall.live.guest.processes import look
-from forestall.live.guest.settings import GuestSettings
+from forestall.live.guest.settings import AUTO_MEMORY, GuestSettings
 from forestall.live.guest.signals import stopped_by_signals
 from forestall.live.guest.stay import Stay
 from forestall.model.errors import ForestallError, ParameterError, TraceError
@@ -55,6 +57,21 @@ def thresholds(folder: Path, th1: str | None, th2: str | None) -> tuple[float, f
     model's. Raises ParameterError, and TraceError for a calibration that cannot be used."""
     settings = AgentOptions(folder, th1=th1, th2=th2).settings()
     return settings.th1, settings.th2
+
+
+def settings_for(
+    folder: Path, asked: GuestSettings, limits: tuple[float, float], memory: str
+) -> GuestSettings:
+    """Return settings with these thresholds and what a guest needs of memory, "auto" or an amount;
+    steps between priorities are those that were calibrated, unless others were asked for. Raises
+    ParameterError, and TraceError for a calibration that cannot be used."""
+    low, high = limits
+    need = AUTO_MEMORY if memory == "auto" else parse_memory_share(memory, "guest_memory")
+    steps = asked.steps
+    if not steps:
+        told = [(load, nice) for load, nice in calibrated_steps(folder) if low < load <= high]
+        steps = ",".join(f"{load:g}:{nice}" for load, nice in told)
+    return replace(asked, th1=low, th2=high, guest_memory=need, steps=steps)
 
 
 def run_guest(
@@ -105,10 +122,21 @@ def resume_guest(
     name: str,
     *,
     say: Callable[[str], None] = lambda _: None,
+    outlive: str = "",
     eyes: Eyes | None = None,
     show: tuple[Writer, Writer] | None = None,
 ) -> int:
-    """Go on with a guest as it was run; returns an exit code as `run_guest` does."""
+    """Go on with a guest as it was run; returns an exit code as `run_guest` does.
+
+    `outlive`: options of `forestall run`, for a guest that was never on this host and has not
+    finished: its command line is in its vault. Raises InputError where it is not.
+    """
+    if outlive:
+        if GuestFiles(folder, name).read() is not None:
+            raise ParameterError("outlive", outlive, "nothing: this guest is known here")
+        settings = settings_for(folder, GuestSettings(), thresholds(folder, None, None), "auto")
+        return run_guest(words_of(name, outlive), settings, folder=folder, name=name,
+                         outlive=outlive, say=say, eyes=eyes, show=show)  # fmt: skip
     files, record = known_guest(folder, name)
     with files.managed():
         record = files.read() or record

@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall._lazy import lazily
+from forestall.app.judge.jobs.decision import (
+    ACT,
+    NOT_SHOWN,
+    decision,
+    on_area,
+    threshold,
+)
 from forestall.app.kit.study_folder import StudyFolder, made_with
 from forestall.assess.figures import plot_roc
 from forestall.assess.figures_benefit import plot_benefit
@@ -16,7 +23,7 @@ from forestall.show import closing
 from forestall.show.blocks import Block, Column, Figure, Prose, Table
 from forestall.show.facts import Fact
 from forestall.show.report import Report, Section
-from forestall.show.words import NOTHING, Summary, count, counted, figure, number, percent
+from forestall.show.words import NOTHING, Summary, count, counted, figure, percent
 from forestall.show.words import chance as p_text
 
 with lazily():
@@ -32,120 +39,6 @@ WORST: Final = 0.2
 """Share of the idle periods that the figure's caption is about."""
 
 
-def verdict(summary: Summary) -> str:
-    """Return in a few sentences whether to act, from where on, and what it brings."""
-    benefit, rule = summary["benefit"], summary["rule"]
-    metric, told = summary["metric"], on_area(summary)
-    if rule == "never":
-        return f"Do not act on {metric}: acting costs more than it saves at every threshold. {told}"
-    one = benefit[rule]
-    if beats_chance(summary) is not True:
-        lead = f"Do not act on {metric}: it does not surely tell failing jobs from others."
-        return f"{lead} {told}"
-    brings = (
-        f"{saved(one)} a month{money(summary, one)}, {needless(one)}; acting as often at random "
-        f"would save {figure(one['at_random_per_month_node_hours'], 3)}"
-    )
-    mean = figure(one["no_relation_per_month_node_hours"], 3)
-    beyond = f"{metric} {sign(summary)} {threshold(one['threshold'])}"
-    if not one["beats_no_relation"]:
-        more = one["per_month_node_hours"] > one["no_relation_per_month_node_hours"]
-        why = "not surely more than attribution alone brings" if more else (
-            "of attribution, not of the metric"
-        )  # fmt: skip
-        return (
-            f"Do not act on {metric}: the gain is {why}. Acting when "
-            f"{beyond} would save {brings}, and the same actions without any relation to "
-            f"failures {mean}. {told}"
-        )
-    text = (
-        f"Act when {beyond}: saves {brings}, and the same actions without any relation to "
-        f"failures {mean}. {told}"
-    )
-    held = benefit["held_out"]
-    if held["threshold"] is not None:
-        text += (
-            f" Chosen in the same way on the first two thirds, a threshold of "
-            f"{threshold(held['threshold'])} saves {saved(held)} a month in the last third."
-        )
-    return text
-
-
-def advised(summary: Summary) -> bool:
-    """Return whether the verdict is to act: it pays, the metric tells failing jobs from others, and
-    the gain is more than attribution alone brings."""
-    rule = summary["rule"]
-    if rule == "never" or beats_chance(summary) is not True:
-        return False
-    return bool(summary["benefit"][rule]["beats_no_relation"])
-
-
-def deciding(summary: Summary) -> str | None:
-    """Return the key of the interval of the area that reaches furthest down; None without one."""
-    names = ("auc_ci", "auc_ci_by_node")
-    lows = {k: number(summary[k][0]) for k in names if summary[k] is not None}
-    known = {name: low for name, low in lows.items() if low is not None}
-    return min(known, key=lambda name: known[name]) if known else None
-
-
-def beats_chance(summary: Summary) -> bool | None:
-    """Return whether the area is above 0.5 beyond doubt, by the wider of its intervals."""
-    name = deciding(summary)
-    return None if name is None else bool(summary[name][0] > 0.5)
-
-
-def on_area(summary: Summary) -> str:
-    """Say whether the metric tells periods before failed jobs from others."""
-    if summary["auc"] is None:
-        return "No area: the jobs that periods answer for all failed, or none did."
-    ends, p = summary["auc_ci"], summary["p_value"]
-    together, sure = "", beats_chance(summary)
-    if not sure and deciding(summary) == "auc_ci_by_node" and ends[0] > 0.5:
-        ends, p = summary["auc_ci_by_node"], summary["p_value_by_node"]
-        together = " with the periods of a node together"
-    better = {True: "better than chance", False: "not surely better than chance", None: ""}
-    return (
-        f"Area {summary['auc']:.3f} ({ends[0]:.3f} to {ends[1]:.3f}{together}), "
-        f"{better[sure]} (p {p_equals(p)})."
-    )
-
-
-def p_equals(p: object) -> str:
-    """Return a p-value with its sign: "= 0.012", "< 0.001"."""
-    text = p_text(p)
-    return f"< {text.removeprefix('under ')}" if text.startswith("under") else f"= {text}"
-
-
-def sign(summary: Summary) -> str:
-    """Return how a suspect value stands to the threshold."""
-    return ">=" if summary["side"] == "high" else "<="
-
-
-def threshold(value: object) -> str:
-    """Return a threshold, "never" where there is none."""
-    return "never" if number(value) is None else figure(value, 3)
-
-
-def saved(one: Summary) -> str:
-    """Return node-hours a month with half the width of their interval."""
-    low, high = one["per_month_ci_node_hours"]
-    half = (high - low) / 2
-    return f"{figure(one['per_month_node_hours'], 3)} +- {figure(half, 2)} node-hours"
-
-
-def needless(one: Summary) -> str:
-    """Return how many actions were needless."""
-    return f"{count(one['needless'])} of {counted(one['acted'], 'action')} needless"
-
-
-def money(summary: Summary, one: Summary) -> str:
-    """Return what that is in money, where there is a price."""
-    if one["per_month_money"] is None:
-        return ""
-    currency = summary["benefit"]["currency"]
-    return f" ({figure(one['per_month_money'], 3)}{' ' if currency else ''}{currency})"
-
-
 def dry_run(summary: Summary) -> str:
     """Return on which nodes one would act now; nothing is done."""
     nodes = summary["act_on"]
@@ -155,9 +48,10 @@ def dry_run(summary: Summary) -> str:
         return "would act on: nothing (no idle node is beyond the threshold)"
     most = summary["limit_nodes"]
     full = f" (the limit of {counted(most, 'node')} at once)" if len(nodes) == most else ""
-    if not advised(summary):
+    if decision(summary) != ACT:
+        why = "it is not shown to pay" if decision(summary) == NOT_SHOWN else "it does harm"
         return (
-            "would act on: nothing, for the verdict is not to act; by the threshold these would "
+            f"would act on: nothing, for {why}; by the threshold these would "
             f"be the nodes: {', '.join(nodes)}{full}"
         )
     return f"would act on: {', '.join(nodes)}{full}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.app.judge.jobs.report import advised, verdict
+from forestall.app.judge.jobs.decision import ACT, decision, verdict
 from forestall.app.kit.study_folder import window_told
 from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.fit.fit import finite
@@ -66,7 +66,8 @@ def summary_of(found: JobStudy) -> dict[str, Any]:
         "versions": of_fits(),
     }
     plain: dict[str, Any] = finite(summary)
-    plain |= {"verdict": verdict(plain), "advised": advised(plain)}
+    plain |= {"verdict": verdict(plain), "decision": decision(plain)}
+    plain["advised"] = plain["decision"] == ACT
     return plain
 
 
@@ -148,6 +149,9 @@ def _worth(found: JobStudy, one: Worth, cores: int) -> dict[str, Any]:
         "per_month_ci_node_hours": [one.low, one.high],
         "at_random_per_month_node_hours": _by_chance(found, one, found.band),
         "no_relation_per_month_node_hours": _by_chance(found, one, found.blind),
+        "no_relation_per_month_band_node_hours": [
+            _by_chance(found, one, found.blind, end) for end in ("low", "high")
+        ],
         "beats_no_relation": bool(
             one.net
             > np.interp(one.acted / max(one.occasions, 1), found.blind.share, found.blind.high)
@@ -156,10 +160,11 @@ def _worth(found: JobStudy, one: Worth, cores: int) -> dict[str, Any]:
     }
 
 
-def _by_chance(found: JobStudy, one: Worth, band: Band) -> float | None:
-    """Return what acting as often by chance would save a month; None of a part of the window."""
+def _by_chance(found: JobStudy, one: Worth, band: Band, what: str = "mean") -> float | None:
+    """Return what acting as often by chance would save a month, or an end of its band; None of a
+    part of the window."""
     if one.occasions != len(found.occasions):
         return None
     hours = (found.inputs.close - found.inputs.begin) / 3600
-    mean = float(np.interp(one.acted / one.occasions, band.share, band.mean))
-    return mean * MONTH_HOURS / hours
+    saved = float(np.interp(one.acted / one.occasions, band.share, getattr(band, what)))
+    return saved * MONTH_HOURS / hours

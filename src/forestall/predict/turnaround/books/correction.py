@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from forestall._lazy import lazily
-from forestall.predict.turnaround.book_state import CORRECTED, new_book
+from forestall.predict.turnaround.book_state import CORRECTED, BookState, new_book
 
 with lazily():
     from forestall.predict.turnaround.books import correction_kernels as kernels
@@ -29,19 +29,20 @@ class Correction:
     """
 
     def __init__(self) -> None:
-        self._book = new_book(1, 1, 1, 1, 1, 1, 1, dict(CORRECTED))
-        self._learned = 0
+        self._book: BookState | None = None  # until something was learned
 
     def learn(self, said: Sequence[float], kept: Sequence[bool]) -> None:
         """Take in probabilities that were said, and whether each was kept, in the order in which
         that became known."""
-        if len(said):
-            chances, ends = np.asarray(said, np.float64), np.asarray(kept, np.float64)
-            kernels.learn(self._book, chances, ends)
-            self._learned += len(said)
+        if not len(said):
+            return
+        if self._book is None:
+            self._book = new_book(1, 1, 1, 1, 1, 1, 1, dict(CORRECTED))
+        chances, ends = np.asarray(said, np.float64), np.asarray(kept, np.float64)
+        kernels.learn(self._book, chances, ends)
 
     def of(self, said: float) -> float:
         """Return the probability to say in place of one."""
-        if not self._learned:
+        if self._book is None:
             return said
         return min(said, float(kernels.on_curve(self._book, said)))

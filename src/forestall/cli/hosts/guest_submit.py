@@ -1,0 +1,88 @@
+"""`forestall guest submit` and `guest queue`: guests that HTCondor places by Falcon's choice."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from forestall._lazy import lazily
+from forestall.cli.hosts.guest import Folder, Lines, app
+from forestall.cli.registry import command
+from forestall.cli.runs.options import Json, Quiet
+from forestall.cli.screen import say, say_json, say_report
+from forestall.model.settings import Setting
+
+with lazily():
+    from forestall.app.hosts.guest import submitted
+    from forestall.live.agent import place as agent_place
+
+STORES = "'--store /v/a --store /v/b --data 1 --parity 1'"
+
+
+@command(
+    app,
+    "submit",
+    f"forestall guest submit --time 4h --outlive {STORES} -- ./simulate case7",
+    context_settings={"allow_interspersed_args": False},
+)
+def submit(
+    typed: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="CMD ARGS...", help="What to run, after --.", show_default=False),
+    ] = None,
+    name: Annotated[
+        str | None, Setting("Of the guest (default: after the command)", shown="NAME")
+    ] = None,
+    folder: Folder = None,
+    outlive: Annotated[
+        str,
+        Setting("Options of forestall run, such as '--store /a --store /b'", shown="OPTIONS"),
+    ] = "",
+    line: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--line",
+            metavar="LINE",
+            help="A line of the submit file, such as 'request_memory = 2GB', once for each.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    asked: submitted.SubmitQuestion,
+    watch: Annotated[
+        bool, Setting("Tell how it goes until it is over, and end with its exit code")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Have HTCondor run a command as a guest on the machine that Falcon chooses.
+
+    It is run by forestall run: saved into a vault, and before its machine is taken, it leaves and
+    goes on elsewhere. Its output goes into NAME.JOB.out and NAME.JOB.err here.
+    """
+    place = folder or agent_place.default_folder()
+    made = submitted.submit_guest(typed or (), outlive, asked, place, name=name, lines=line or ())
+    if watch:
+        return submitted.watch_guest(made, Lines(quiet=quiet))
+    (told,) = submitted.submitted_facts([made])
+    if as_json:
+        say_json(told)
+    elif not quiet:
+        say(f"{made.name}: job {made.cluster}, {submitted.told_line(told)}")
+    return 0
+
+
+@command(app, "queue", "forestall guest queue", "forestall guest queue --json")
+def queue(folder: Folder = None, as_json: Json = False) -> None:
+    """List the submitted guests: where they run, how far they are, and when they will be done."""
+    found, troubles = submitted.submitted(folder or agent_place.default_folder())
+    for trouble in troubles:
+        say(trouble, error=True)
+    facts = submitted.submitted_facts(found)
+    if as_json:
+        say_json(facts)
+    elif facts:
+        say_report(submitted.submitted_page(facts))
+    elif not troubles:
+        say("no guests were submitted")
