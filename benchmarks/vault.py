@@ -4,8 +4,9 @@
 
 `versions`: N MiB (1,024) that no compression helps, then a version with a tenth of it rewritten in
 pieces of 128 KiB and a few bytes put in at the front; both are saved, and the second one restored.
-Bytes stored by each save, processor and wall seconds. forestall stores parity (3 + 2), the others
-none; all without encryption as far as they allow it (restic always encrypts).
+Bytes stored by each save, processor and wall seconds: medians of three rounds in which the tools
+take turns, after a file of the size of all has been written and removed. forestall stores parity
+(3 + 2), the others none; all without encryption as far as they allow it (restic always encrypts).
 `pipeline`: a save of data that half compresses, beside its slowest stage alone: compression.
 `memory`: most memory that a save and a restore of N MiB (16,384) have at once.
 
@@ -24,7 +25,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -38,6 +38,9 @@ from forestall.vault.chunks import Cutting, cut_stream
 MIB: Final = 1024 * 1024
 PIECE: Final = 128 * 1024
 REWRITTEN: Final = 0.1
+ROUNDS: Final = 3
+BALLAST: Final = 5
+"""Times the size of a version that both versions, a store and what is restored take at once."""
 SHIFT: Final = b"a shift of 23 bytes ..."
 
 
@@ -51,7 +54,6 @@ class Tool:
     save: Callable[[Path, str], list[str]]
     restore: Callable[[str, Path], list[str]]
     environment: dict[str, str] = field(default_factory=dict)
-    restored: Path = Path()
 
     def run(self, arguments: Sequence[str], cwd: Path | None = None) -> tuple[float, float]:
         """Run it; return seconds of the processor and of the clock."""
@@ -79,7 +81,10 @@ def tools(folder: Path) -> list[Tool]:
         "forestall, 3 + 2", folder / "forestall", [],
         lambda source, name: [*ours, "save", str(source), *stores, "--label=x", "--json"],
         lambda name, to: [*ours, "restore", "latest", *stores, f"--to={to}", "--json"],
+        # Compiled once and kept, as in an installation.
+        {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "compiled")},
     )]  # fmt: skip
+    found[0].run([*ours, "save", __file__, f"--store={folder / 'none'}", "--data=1", "--parity=0"])
     if shutil.which("restic"):
         at = folder / "restic"
         call = ["restic", "-q", "--no-cache", f"--repo={at}"]
@@ -109,71 +114,91 @@ def borg(name: str, at: Path, chunks: str) -> Tool:
     )  # fmt: skip
 
 
-def write_versions(folder: Path, mib: int) -> Path:
-    """Write the first version; return its path."""
-    chance = np.random.default_rng(18)
-    path = folder / "data"
-    with path.open("wb") as file:
+def write_versions(folder: Path, mib: int) -> tuple[Path, Path]:
+    """Write two versions; return their paths. In the second one a tenth is rewritten in pieces, and
+    a few bytes are put in at the front."""
+    chance, first, second = np.random.default_rng(18), folder / "first", folder / "second"
+    with first.open("wb") as file:
         for _ in range(mib):
             file.write(chance.bytes(MIB))
-    return path
-
-
-def write_second(path: Path) -> None:
-    """Rewrite a tenth of a file in pieces, and put a few bytes in at its front."""
-    chance = np.random.default_rng(19)
-    old = path.read_bytes()
-    data = bytearray(old)
+    data = bytearray(first.read_bytes())
     for _ in range(int(REWRITTEN * len(data) / PIECE)):
         at = int(chance.integers(0, len(data) - PIECE))
         data[at : at + PIECE] = chance.bytes(PIECE)
-    path.write_bytes(SHIFT + data)
+    second.write_bytes(SHIFT + data)
+    return first, second
 
 
 def versions(folder: Path, mib: int) -> None:
-    """Print what two versions take with each tool."""
-    used = tools(folder)
-    for tool in used:
-        for call in tool.begin:
-            tool.run(call)
-    path = write_versions(folder, mib)
-    figures: dict[str, list[float]] = {tool.name: [] for tool in used}
-    for number in (1, 2):
-        if number == 2:
-            write_second(path)
+    """Print what two versions take with each tool: medians of rounds, in which all take turns, each
+    with a store of its own that begins empty."""
+    source, used = folder / "source" / "data", tools(folder)
+    source.parent.mkdir()
+    first, second = write_versions(folder, mib)
+    use_memory(folder, BALLAST * mib)
+    figures: dict[str, list[list[float]]] = {tool.name: [] for tool in used}
+    loads = [os.getloadavg()[0]]
+    for turn in range(ROUNDS):
+        for tool in [*used[turn % len(used) :], *used[: turn % len(used)]]:
+            figures[tool.name].append(one_round(tool, source, [first, second], folder / "again"))
+            loads.append(os.getloadavg()[0])
+    print(f"load average from {min(loads):.1f} to {max(loads):.1f}, {os.cpu_count()} cores")
+    told_versions(
+        {name: np.median(rounds, axis=0).tolist() for name, rounds in figures.items()},
+        first.stat().st_size / 1e6,
+    )
+
+
+def use_memory(folder: Path, mib: int) -> None:
+    """Write and remove a file, so that no tool is the first to touch memory that a virtual machine
+    has to get from its host."""
+    with (folder / "ballast").open("wb") as file:
+        for _ in range(mib):
+            file.write(bytes(MIB))
+    (folder / "ballast").unlink()
+
+
+def one_round(tool: Tool, source: Path, made: Sequence[Path], to: Path) -> list[float]:
+    """Save both versions and restore the second one; return for each save megabytes stored and
+    seconds of the processor and of the clock, and for the restore these seconds."""
+    figures: list[float] = []
+    for call in tool.begin:
+        tool.run(call)
+    for number, path in enumerate(made, 1):
+        source.unlink(missing_ok=True)
+        source.hardlink_to(path)
         os.sync()
-        for tool in used:
-            before = tool.stored()
-            spent = tool.run(tool.save(path, f"v{number}"))
-            figures[tool.name] += [(tool.stored() - before) / 1e6, *spent]
-    for tool in used:
-        to = folder / f"restored-{tool.store.name}"
-        if tool.name.startswith("borg"):
-            to.mkdir()
-        os.sync()
-        spent = tool.run(tool.restore("v2", to), cwd=to if to.exists() else None)
-        (made,) = [one for one in to.rglob("data") if one.is_file()]
-        assert filecmp.cmp(made, path, shallow=False), f"{tool.name} restored something else"
-        figures[tool.name] += spent
-        shutil.rmtree(to)
-    told_versions(figures, path.stat().st_size / 1e6)
+        before = tool.stored()
+        spent = tool.run(tool.save(source, f"v{number}"))
+        figures += [(tool.stored() - before) / 1e6, *spent]
+    to.mkdir()
+    os.sync()
+    figures += tool.run(tool.restore("v2", to), cwd=to)
+    (again,) = [one for one in to.rglob("data") if one.is_file()]
+    assert filecmp.cmp(again, made[-1], shallow=False), f"{tool.name} restored something else"
+    shutil.rmtree(to)
+    shutil.rmtree(tool.store)
+    shutil.rmtree(tool.store.parent / "borg-base", ignore_errors=True)
+    return figures
 
 
 def told_versions(figures: dict[str, list[float]], size: float) -> None:
     """Print the table."""
-    print(f"{size:,.0f} MB, then a version with {REWRITTEN:.0%} rewritten and a shift")
-    print(f"{'':<24}{'stored, MB':>20}{'processor, s':>20}{'wall, s':>16}{'restore, s':>18}")
-    print(f"{'':<24}{'1st':>10}{'2nd':>10}{'1st':>10}{'2nd':>10}{'1st':>8}{'2nd':>8}"
-          f"{'processor':>10}{'wall':>8}")  # fmt: skip
+    print(f"{size:,.0f} MB, then a version with {REWRITTEN:.0%} rewritten and a shift; medians of "
+          f"{ROUNDS} rounds")  # fmt: skip
+    print(f"{'':<24}{'stored, MB':>16}{'processor, s':>30}{'wall, s':>30}")
+    columns = "".join(f"{name:>10}" for name in ("1st", "2nd", "restore"))
+    print(f"{'':<24}{'1st':>8}{'2nd':>8}{columns}{columns}")
     for name, (first, cpu, wall, second, cpu2, wall2, cpu3, wall3) in figures.items():
-        print(f"{name:<24}{first:>10,.0f}{second:>10,.0f}{cpu:>10.2f}{cpu2:>10.2f}"
-              f"{wall:>8.1f}{wall2:>8.1f}{cpu3:>10.2f}{wall3:>8.1f}")  # fmt: skip
+        spent = "".join(f"{one:>10.2f}" for one in (cpu, cpu2, cpu3, wall, wall2, wall3))
+        print(f"{name:<24}{first:>8,.0f}{second:>8,.0f}{spent}")
     ours = next(iter(figures.values()))
     print(f"second save: {ours[3] / ours[0]:.1%} of what the first stored")
     for name, other in list(figures.items())[1:]:
-        print(f"beside {name}: second save {ours[3] / other[3]:.2f} of its bytes, both saves "
-              f"{(ours[1] + ours[4]) / (other[1] + other[4]):.2f} of its processor time, restore "
-              f"{ours[7] / other[7]:.2f} of its time")  # fmt: skip
+        spent, wall = (sum(ours[k : k + 4 : 3]) / sum(other[k : k + 4 : 3]) for k in (1, 2))
+        print(f"beside {name}: second save {ours[3] / other[3]:.2f} of its bytes; processor time "
+              f"of both saves {spent:.2f}, of the restore {ours[6] / other[6]:.2f}; wall time "
+              f"{wall:.2f} and {ours[7] / other[7]:.2f}")  # fmt: skip
 
 
 def write_half(path: Path, mib: int) -> None:
@@ -202,30 +227,23 @@ def memory(folder: Path, mib: int) -> None:
 
 
 def pipeline(folder: Path, mib: int) -> None:
-    """Print the speed of a save beside that of its slowest stage alone, compression."""
-    path = folder / "half"
+    """Print the speed of a save beside that of its slowest stage alone, compression; medians of
+    rounds in which they take turns."""
+    path, tool = folder / "half", tools(folder)[0]
     write_half(path, mib)
+    use_memory(folder, 2 * mib)
+    found = []
+    for _ in range(ROUNDS):
+        small, core = compression_alone(path)
+        found.append((core, *tool.run(tool.save(path, "half"))))
+        stored = tool.stored()
+        shutil.rmtree(tool.store)
+    core, spent, wall = np.median(found, axis=0).tolist()
     cores = len(os.sched_getaffinity(0))
-    with path.open("rb") as file:
-        chunks = [bytes(cut.data) for cuts in cut_stream(file, Cutting()) for cut in cuts]
-    parts = [chunks[k::cores] for k in range(cores)]
-
-    def shrink(part: list[bytes]) -> int:
-        one = zstandard.ZstdCompressor(level=1, write_content_size=False)
-        return sum(len(one.compress(data)) for data in part)
-
-    with ThreadPoolExecutor(cores) as pool:
-        begun = time.perf_counter()
-        small = sum(pool.map(shrink, parts))
-        alone = time.perf_counter() - begun
-    del chunks, parts
-    tool = tools(folder)[0]
-    spent, wall = tool.run(tool.save(path, "half"))
-    core, whole = mib / alone / cores, mib / wall
-    print(f"{mib:,} MiB that compress to {small / mib / MIB:.0%}, {cores} cores: compression "
-          f"{core:,.0f} MiB/s a core, a whole save {whole:,.0f} MiB/s ({whole / core:.0%}; "
-          f"{spent:.2f} s of the processor)")  # fmt: skip
-    stored = tool.stored()
+    print(f"{mib:,} MiB that compress to {small / mib / MIB:.0%}: compression alone "
+          f"{core:.2f} s of the processor ({mib / core:,.0f} MiB/s a core), a whole save "
+          f"{spent:.2f} s, {wall:.2f} s of wall time ({mib / wall:,.0f} MiB/s, {core / wall:.0%} "
+          f"of one core's compression; {cores} cores, load {os.getloadavg()[0]:.1f})")  # fmt: skip
     block, begun = bytes(PIECE), time.process_time()
     for _ in range(stored // PIECE + small // PIECE):  # of each piece, and of each pack
         xxh3_128_digest(block)
@@ -233,6 +251,19 @@ def pipeline(folder: Path, mib: int) -> None:
     print(
         f"checksums of what is stored: {sums:.2f} s of the processor, {sums / spent:.1%} of a save"
     )
+
+
+def compression_alone(path: Path) -> tuple[int, float]:
+    """Return the bytes of a file's chunks, compressed as a save does it, and the processor's
+    seconds."""
+    shrink, small, spent = zstandard.ZstdCompressor(level=1), 0, 0.0
+    with path.open("rb") as file:
+        for cuts in cut_stream(file, Cutting()):
+            begun = time.process_time()
+            found = shrink.multi_compress_to_buffer(cuts.parts)
+            spent += time.process_time() - begun
+            small += found.size()
+    return small, spent
 
 
 def main(arguments: list[str]) -> None:

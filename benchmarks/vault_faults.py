@@ -78,7 +78,7 @@ def recovered(world: World) -> dict[int, bytes]:
     assert manifest.entries == world.manifest.entries, "a spoilt manifest was taken for whole"
     chunks: dict[int, bytes] = {}
     for fetch, need in ahead(vault, needed(vault, manifest)):
-        found = fetch.wanted(frozenset(need.chunks[:, 0].tolist()))
+        found = fetch.wanted(np.unique(need.chunks[:, 0]).tolist())
         chunks.update((number, found[place]) for place, number in need.chunks.tolist())
     return chunks
 

@@ -11,7 +11,7 @@ import zstandard
 
 from forestall.vault.chunks import plain_name
 from forestall.vault.fragments import DamagedError
-from forestall.vault.packs import COMPRESSIONS, Compression, Pack, PackedChunk, opened, pack_of
+from forestall.vault.packs import COMPRESSIONS, Compression, Pack, PackedChunks, opened, pack_of
 
 SIZE = 16_384
 CHANCE = np.random.default_rng(3)
@@ -37,9 +37,11 @@ def test_what_went_in_comes_out(data: bytes, compression: Compression) -> None:
     pack = pack_of(chunks, compression=compression)
     again = pack_of(chunks, compression=compression)
     assert (pack.name, pack.stored) == (again.name, again.stored)
-    assert dict(opened(pack.chunks, pack.stored, plain_name)) == dict(
-        enumerate(data for _, data in chunks)
-    )
+    third = len(pack.stored) // 3
+    for parts in ([pack.stored], [pack.stored[:third], b"", memoryview(pack.stored)[third:]]):
+        assert dict(opened(pack.chunks, parts, plain_name)) == dict(
+            enumerate(data for _, data in chunks)
+        )
     assert len(pack.stored) <= len(data)
 
 
@@ -52,8 +54,8 @@ def test_auto_takes_what_makes_the_least() -> None:
 
 def told(length: int, stored: bytes) -> Pack:
     """A pack of one chunk that says of itself what it likes."""
-    chunk = PackedChunk(plain_name(memoryview(bytes(100))), length, len(stored))
-    return Pack(b"", (chunk,), stored)
+    sizes = np.array([length], np.uint32), np.array([len(stored)], np.uint32)
+    return Pack(b"", PackedChunks(plain_name(memoryview(bytes(100))), *sizes), stored)
 
 
 BOMB = zstandard.ZstdCompressor().compress(bytes(1 << 26))
@@ -64,6 +66,7 @@ LYING = SHUFFLED[:4] + struct.pack("<I", 101) + SHUFFLED[8:]
 
 @pytest.mark.parametrize("stored", [BOMB, UNSIZED, SHUFFLED, LYING, SHUFFLED[:40], b"\x05" * 90])
 def test_a_bomb_does_not_go_off(stored: bytes) -> None:
-    pack = told(101, stored)
-    with pytest.raises(DamagedError):
-        list(opened(pack.chunks, pack.stored, plain_name))
+    for length in (101, 1 << 30):
+        pack = told(length, stored)
+        with pytest.raises(DamagedError):
+            list(opened(pack.chunks, [pack.stored], plain_name))

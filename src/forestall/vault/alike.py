@@ -118,7 +118,7 @@ def _cut(path: Path, into: Sharing, here: set[bytes], everywhere: set[bytes]) ->
     shrink = zstandard.ZstdCompressor(level=_LEVEL, write_content_size=False, write_checksum=False)
     with of_system(path, "cannot be read"), path.open("rb") as file:
         for cuts in cut_stream(file, into.cutting):
-            for name, data in cuts:
+            for name, data in zip(*cuts, strict=True):
                 if name in here:
                     into.within += len(data)
                     continue

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final, Literal, NamedTuple
 
+import numpy as np
 from blake3 import blake3
 from pyfastcdc import FastCDC
 
@@ -23,11 +24,17 @@ Method = Literal["content", "blocks"]
 NameOf = Callable[[memoryview], bytes]
 
 
-class Cut(NamedTuple):
-    """A chunk: its name, 32 bytes, and its bytes: a view that holds until more are asked for."""
+class Cuts(NamedTuple):
+    """Chunks that follow one another: their names, 32 bytes each, and their bytes: views of one
+    buffer, which is there as long as one of them is."""
 
-    name: bytes
-    data: memoryview
+    names: list[bytes]
+    parts: list[memoryview]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all."""
+        return sum(map(len, self.parts))
 
 
 @dataclass(frozen=True)
@@ -66,26 +73,22 @@ def keyed_name(key: bytes) -> NameOf:
     return lambda data: blake3(data, key=key).digest()
 
 
-def cut_stream(
-    stream: BinaryIO, cutting: Cutting, name_of: NameOf = plain_name
-) -> Iterator[list[Cut]]:
+def cut_stream(stream: BinaryIO, cutting: Cutting, name_of: NameOf = plain_name) -> Iterator[Cuts]:
     """Yield the chunks of a stream, from its present place to its end, some megabytes at a time."""
-    buffer = bytearray(WINDOW + cutting.largest)
-    whole, held, ended = memoryview(buffer), 0, False
+    left, ended = memoryview(b""), False
     while not ended:
-        held, ended = _filled(stream, whole, held)
+        whole = np.empty(WINDOW + cutting.largest, np.uint8).data.cast("B")
+        whole[: len(left)] = left
+        held, ended = _filled(stream, whole, len(left))
         keep = 0 if ended else cutting.largest
-        found, done = [], 0
+        parts, done = [], 0
         for end in _ends(whole[:held], cutting):
             if held - done < keep:  # more data may move this chunk's end
                 break
-            part = whole[done:end]
-            found.append(Cut(name_of(part), part))
+            parts.append(whole[done:end])
             done = end
-        yield found
-        left = held - done
-        whole[:left] = bytes(whole[done:held])
-        held = left
+        yield Cuts(list(map(name_of, parts)), parts)
+        left = whole[done:held]
 
 
 def _filled(stream: BinaryIO, whole: memoryview, held: int) -> tuple[int, bool]:

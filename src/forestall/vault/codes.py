@@ -18,10 +18,12 @@ from pyeclib.ec_iface import ECDriver, ECDriverError
 
 from forestall.model.errors import ParameterError
 
+Data = bytes | memoryview
 MOST: Final = 32
 """Pieces that a code has at most."""
 _KIND: Final = "isa_l_rs_cauchy"
-_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
+_MMAP_THRESHOLD, _TRIM_THRESHOLD, _ARENA_MAX = -3, -1, -8  # of mallopt(3)
+_ARENAS: Final = 1
 _KEPT: Final = 1 << 30
 _HEAD: Final = 80
 """Bytes that the library puts before a piece."""
@@ -61,23 +63,22 @@ class Code:
             return _cut(pack, self.data)
         return list(_driver(self.data, self.parity).encode(pack))
 
-    def decode(self, pieces: Mapping[int, bytes | memoryview], length: int) -> bytes:
-        """Return the pack of `length` bytes from at least m of its pieces, by their places.
+    def decode(self, pieces: Mapping[int, Data], length: int) -> list[Data]:
+        """Return the pack of `length` bytes, as parts that follow one another, from at least m of
+        its pieces, by their places; parts of these where they carry the data.
 
         Raises ValueError where these are no pieces of one pack.
         """
         assert len(pieces) >= self.data
         chosen = sorted(pieces)[: self.data]
-        if self.data == 1:
-            found = bytes(pieces[chosen[0]])
-        elif self.parity == 0:
-            found = b"".join(pieces[k] for k in range(self.data))
+        if self.data == 1 or self.parity == 0:
+            found = [pieces[k] for k in chosen]
         elif chosen == list(range(self.data)) and _is_plain(self):
-            found = b"".join(pieces[k][_HEAD:] for k in chosen)[:length]
+            found = _first([memoryview(pieces[k])[_HEAD:] for k in chosen], length)
         else:
-            found = _decoded(self, [pieces[k] for k in chosen])
-        if len(found) != length:
-            raise ValueError(f"{len(found)} bytes where {length} were expected")
+            found = [_decoded(self, [pieces[k] for k in chosen])]
+        if sum(map(len, found)) != length:
+            raise ValueError(f"not the {length} bytes that were expected")
         return found
 
     def ways(self, places: set[int]) -> list[tuple[int, ...]]:
@@ -85,7 +86,29 @@ class Code:
         return sorted(combinations(sorted(places), self.data))
 
 
-def _decoded(code: Code, pieces: list[bytes | memoryview]) -> bytes:
+def _first(parts: list[memoryview], length: int) -> list[Data]:
+    """Return the first `length` bytes of parts: a pack's last pieces are filled up with zeros."""
+    found: list[Data] = []
+    for one in parts:
+        found.append(one[:length])
+        length -= len(found[-1])
+    return found
+
+
+@cache
+def keep_buffers() -> None:
+    """Keep large buffers in the process once they are free, in few places: asked for anew from the
+    system each time, their pages would cost several times what the code does; and kept by each
+    thread for itself, they would add up. Comes before the threads do."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "mallopt"):
+            libc.mallopt(_MMAP_THRESHOLD, _KEPT)
+            libc.mallopt(_TRIM_THRESHOLD, _KEPT)
+            libc.mallopt(_ARENA_MAX, _ARENAS)
+
+
+def _decoded(code: Code, pieces: list[Data]) -> bytes:
     try:
         return bytes(_driver(code.data, code.parity).decode([bytes(one) for one in pieces]))
     except ECDriverError as error:
@@ -107,11 +130,6 @@ def _is_plain(code: Code) -> bool:
 
 @cache
 def _driver(data: int, parity: int) -> ECDriver:
-    """Return the library's coder. Large buffers are kept in the process: asked for anew from the
-    system each time, their pages would cost several times what the code does."""
-    if sys.platform == "linux":
-        libc = ctypes.CDLL(None)
-        if hasattr(libc, "mallopt"):
-            libc.mallopt(_MMAP_THRESHOLD, _KEPT)
-            libc.mallopt(_TRIM_THRESHOLD, _KEPT)
+    """Return the library's coder."""
+    keep_buffers()
     return ECDriver(k=data, m=parity, ec_type=_KIND)

@@ -7,15 +7,20 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Final
 
 from forestall.model.errors import InputError
 from forestall.vault import keys
 from forestall.vault.hosts.host import HostError
 from forestall.vault.leases import LIFE, living
 from forestall.vault.manifests import Manifest
+from forestall.vault.moving import move, settle, sparse_packs
 from forestall.vault.pool import LostError
 from forestall.vault.repository import Vault
 from forestall.vault.upkeep import packs_of
+
+SHARE: Final = 0.5
+"""Of a pack of which less is needed, what is needed is moved to others."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +34,15 @@ class Retention:
 
 @dataclass
 class CollectedTold:
-    """What a collection came to: checkpoints that went, objects and bytes removed, packs that stay,
-    and what was in the way, in words."""
+    """What a collection came to: checkpoints that went, objects and bytes removed, objects that
+    stay, bytes of chunks moved and of how many packs, and what was in the way, in words."""
 
     forgotten: list[str] = field(default_factory=list)
     objects: int = 0
     removed: int = 0
     stays: int = 0
+    moved: int = 0
+    packs: int = 0
     said: list[str] = field(default_factory=list)
 
 
@@ -55,30 +62,34 @@ def forget(vault: Vault, name: str) -> None:
     """Take a checkpoint away: from now on it is not there. What it was made of goes with the next
     collection."""
     vault.put_told(keys.FORGOTTEN + name, {"at": vault.clock()})
-    vault.pool.delete_everywhere(keys.MANIFESTS + name)
+    for key in vault.pool.keys(keys.MANIFESTS)[0]:
+        if (told := keys.manifest_of(key)) is not None and told[0] == name:
+            vault.pool.delete_everywhere(key)
 
 
 def collect(
     vault: Vault,
     *,
     wait: float = 0.0,
+    share: float = SHARE,
     tell: Callable[[CollectedTold], None] = lambda told: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> CollectedTold:
     """Remove what no checkpoint needs: packs and directories of forgotten ones, and of saves that
-    died.
+    died; and packs of which less than a `share` is needed, once that has been moved to others.
 
     Packs are first told to be about to go; saves that begin then leave them alone, and those that
     began before are waited for, for `wait` s at most: what they may need then stays for the next
     time. Raises InputError where too few hosts answer to know what is needed.
     """
     told = CollectedTold()
-    there = _there(vault)
+    there, everybody = _there(vault)
     _clear_collections(vault)
     moment = datetime.fromtimestamp(vault.clock(), UTC).strftime("%Y%m%dT%H%M%SZ")
     key = f"{keys.COLLECTIONS}{moment}"
-    _, doomed = _split(vault, there)
-    vault.put_told(key, {"at": vault.clock(), "packs": sorted(_packs_in(doomed))})
+    _, doomed = _split(vault, there, everybody=everybody)
+    sparse = {one.key for one in sparse_packs(vault, vault.manifests(), share)}
+    vault.put_told(key, {"at": vault.clock(), "packs": sorted(_packs_in(doomed) | sparse)})
     try:
         before = [one for one, alive in living(vault).items() if alive]
         left = _outlived(vault, before, wait, sleep)
@@ -87,9 +98,10 @@ def collect(
             return told
         for lease in (one for one, alive in living(vault).items() if not alive):
             vault.pool.delete_everywhere(keys.LEASES + lease)
-        stays, gone = _split(vault, there)  # anew: a save may have come to its end
+        _move(vault, sparse, share, told)
+        stays, gone = _split(vault, there, everybody=everybody)  # anew: a save may have ended
         told.stays = len(stays)
-        for one in sorted(gone & doomed):
+        for one in sorted(gone & doomed | {one for one in gone if _packs_in({one}) & sparse}):
             told.objects += 1
             told.removed += sum(there[one].values())
             for error in vault.pool.delete_everywhere(one).values():
@@ -103,41 +115,74 @@ def collect(
     return told
 
 
-def _there(vault: Vault) -> dict[str, dict[int, int]]:
-    """Return packs and directories that are on any host. Raises InputError where not enough of them
-    answer."""
+def _move(vault: Vault, sparse: set[str], share: float, told: CollectedTold) -> None:
+    """Move what is needed out of packs that were told to be about to go. No save is under way that
+    may rest on them; what has been saved meanwhile counts."""
+    try:
+        settle(vault)
+        wanted = [one for one in sparse_packs(vault, vault.manifests(), share) if one.key in sparse]
+        if wanted:
+            found = move(vault, wanted)
+            told.moved, told.packs = found.moved, found.packs
+            told.said += found.said
+    except (HostError, LostError) as error:
+        told.said.append(f"what is needed of {len(sparse)} packs could not be moved: {error}")
+
+
+def _there(vault: Vault) -> tuple[dict[str, dict[int, int]], bool]:
+    """Return packs and directories that are on any host, and whether all answer. Raises InputError
+    where not enough of them do."""
     found: dict[str, dict[int, int]] = {}
-    for prefix in (keys.PACKS, keys.DIRECTORIES):
+    everybody = True
+    for prefix in (keys.PACKS, keys.DIRECTORIES, keys.MANIFESTS):
         some, wrong = vault.pool.keys(prefix)
+        everybody = everybody and not wrong
         if len(vault.pool.hosts) - len(wrong) < vault.majority:
             raise InputError(f"too few storage hosts answer: {next(iter(wrong.values()))}")
-        found |= some
-    return found
+        if prefix != keys.MANIFESTS:
+            found |= some
+    return found, everybody
 
 
-def _split(vault: Vault, there: dict[str, dict[int, int]]) -> tuple[set[str], set[str]]:
-    """Return which of the objects stay and which may go. What belongs to a save under way stays."""
-    manifests = []
-    for name in vault.names():
-        try:
-            manifests.append(vault.manifest(name))
-        except LostError:
-            raise InputError(
-                f"no manifest of checkpoint {name} is whole: nothing is removed; forget it first"
-            ) from None
-    directories = {name for one in manifests for name in one.directories}
-    packs = {
-        f"{keys.save_of(directory.name)}/{directory.packs[number].tobytes().hex()}"
-        for directory, number in packs_of(vault, manifests)
-    }
+def _split(
+    vault: Vault, there: dict[str, dict[int, int]], *, everybody: bool
+) -> tuple[set[str], set[str]]:
+    """Return which of the objects stay and which may go. What belongs to a save under way stays;
+    and what belongs to a move, unless `everybody` answers: a host that does not may have a manifest
+    that names it, and that stands for the one which the others have."""
+    directories, packs = _needed(vault)
     alive = {one for one, lives in living(vault).items() if lives}
     stays = set()
     for key in there:
         kind, _, rest = key.partition("/")
         needed = rest in directories if kind == "directories" else rest.rpartition(".")[0] in packs
-        if needed or keys.save_of(rest.partition("/")[0]) in alive:
+        save = keys.save_of(rest.partition("/")[0])
+        if needed or save in alive or (keys.is_move(save) and not everybody):
             stays.add(key)
     return stays, set(there) - stays
+
+
+def _needed(vault: Vault) -> tuple[set[str], set[str]]:
+    """Return the directories and packs that any manifest names, also those that others stand for:
+    whoever began to move chunks may have to take that back."""
+    directories, packs = set[str](), set[str]()
+    for name, moves in vault.moves().items():
+        for number in range(len(moves)):
+            try:
+                made = vault.manifest_after(name, moves[number:])
+                packs |= {
+                    f"{keys.save_of(directory.name)}/{directory.packs[pack].tobytes().hex()}"
+                    for directory, pack in packs_of(vault, [made])
+                }
+                directories.update(made.directories)
+            except LostError:
+                if number:
+                    continue
+                raise InputError(
+                    f"no manifest of checkpoint {name} is whole: nothing is removed; forget it "
+                    "first"
+                ) from None
+    return directories, packs
 
 
 def _packs_in(objects: set[str]) -> set[str]:

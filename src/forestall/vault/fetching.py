@@ -3,25 +3,25 @@ wait for it another is asked beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Final
 
 from forestall.vault import keys
-from forestall.vault.codes import Code
-from forestall.vault.fragments import DamagedError, Fragment, fragment_of
+from forestall.vault.codes import Code, Data
+from forestall.vault.fragments import DamagedError, Fragment
 from forestall.vault.hosts.host import AbsentError, HostError
 from forestall.vault.manifests import NOBODY, WrittenPack
-from forestall.vault.packs import Data, name_of, opened
+from forestall.vault.packs import name_of, opened
 from forestall.vault.pool import LostError
 from forestall.vault.repository import Vault
 
 HEDGE: Final = 1.0
-"""s after which a piece that has not come is asked for elsewhere, and at least this share of the
-slowest piece so far."""
-SLOW: Final = 3.0
-"""Times that a piece may take what such pieces took, before another is asked for beside it."""
+"""s after which a piece that has not come is asked for elsewhere, too."""
+DECODED: Final = 1e8
+"""Bytes/s at which a pack counts as made from pieces that are not all its data: for one of parity a
+host must be that much faster. It is quicker, but takes the processor from all else."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Fetch:
     wrong: dict[int, str] = field(default_factory=dict)
     pieces: dict[int, Fragment] = field(default_factory=dict)
     _found: dict[int, int] = field(default_factory=dict)
-    _asked: dict[Future[bytes], tuple[int, int]] = field(default_factory=dict)
+    _asked: dict[Future[Fragment], tuple[int, int]] = field(default_factory=dict)
     _tried: set[tuple[int, int]] = field(default_factory=set)
 
     def begin(self) -> None:
@@ -49,7 +49,7 @@ class Fetch:
         for _ in range(self.code.data):
             self._ask_one()
 
-    def wanted(self, wanted: frozenset[int] | None = None) -> dict[int, Data]:
+    def wanted(self, wanted: Sequence[int] | None = None) -> dict[int, Data]:
         """Wait for the pack; return its chunks, or those that are wanted, by their places in it.
 
         Raises LostError where too few pieces are left.
@@ -71,29 +71,31 @@ class Fetch:
             self._take(wait(self._asked, return_when=FIRST_COMPLETED).done)
 
     def _opened(
-        self, chosen: tuple[int, ...], wanted: frozenset[int] | None
+        self, chosen: tuple[int, ...], wanted: Sequence[int] | None
     ) -> dict[int, Data] | None:
-        body = self.body(chosen)
-        if body is None:
-            return None
+        """Return chunks from these pieces; None where they are not what their names say, and these
+        tell as much as the pack's would."""
         try:
-            vault = self.vault
-            return dict(opened(self.pack.chunks, body, vault.name_of, vault.unseal, wanted))
-        except DamagedError:
+            body, vault = self._decoded(chosen), self.vault
+            return dict(opened(self.pack.chunks, body, vault.name_of, vault.unsealing, wanted))
+        except ValueError:
             return None
 
-    def body(self, chosen: tuple[int, ...] | None = None) -> bytes | None:
-        """Return what is stored of the pack, from these pieces or from any that fit together; None
+    def body(self) -> list[Data] | None:
+        """Return what is stored of the pack, in parts, from any pieces that fit together; None
         where that is not what its name says."""
-        ways = self.code.ways(set(self.pieces)) if chosen is None else [chosen]
-        for way in ways:
+        for way in self.code.ways(set(self.pieces)):
             try:
-                body = self.code.decode({k: self.pieces[k].piece for k in way}, self.pack.length)
+                body = self._decoded(way)
             except ValueError:
                 continue
             if name_of(self.pack.chunks, body) == self.pack.name:
                 return body
         return None
+
+    def _decoded(self, chosen: tuple[int, ...]) -> list[Data]:
+        """Return what these pieces make together. Raises ValueError where they cannot."""
+        return self.code.decode({k: self.pieces[k].piece for k in chosen}, self.pack.length)
 
     def _gather(self, count: int) -> None:
         """Wait until so many pieces are there, asking for others as some do not come."""
@@ -112,11 +114,11 @@ class Fetch:
             if not done and waits:
                 self._ask_one()  # a hedge
 
-    def _take(self, done: set[Future[bytes]]) -> None:
+    def _take(self, done: set[Future[Fragment]]) -> None:
         for one in done:
             place, host = self._asked.pop(one)
             try:
-                self.pieces[place] = fragment_of(one.result(), self.pack.name, place)
+                self.pieces[place] = one.result()
                 self._found[place] = host
                 self.wrong.pop(place, None)
             except AbsentError:
@@ -130,11 +132,13 @@ class Fetch:
         """Ask for a piece that is neither there nor under way, of the fastest host that has one."""
         under_way = {place for place, _ in self._asked.values()}
         best = None
-        order = {number: rank for rank, number in enumerate(self.vault.pool.by_speed())}
+        expected = [self.vault.pool.expected(k) for k in range(len(self.vault.pool.hosts))]
         for place, host in self._candidates():
             if place in self.pieces or place in under_way or (place, host) in self._tried:
                 continue
-            rank = (host != self.home(place), order[host], place)
+            away, each = expected[host]
+            each += 0 if place < self.code.data else self.code.data / DECODED
+            rank = (host != self.home(place), away, each, place, host)
             if best is None or rank < best[0]:
                 best = rank, place, host
         if best is None:
@@ -142,7 +146,8 @@ class Fetch:
         _, place, host = best
         self._tried.add((place, host))
         key = keys.fragment_key(self.save, self.pack.name, place)
-        self._asked[self.vault.pool.get(host, key)] = place, host
+        asked = self.vault.pool.fragment(host, key, self.pack.name, place)
+        self._asked[asked] = place, host
         return True
 
     def _candidates(self) -> Iterator[tuple[int, int]]:
@@ -162,8 +167,4 @@ class Fetch:
         number = self.pack.hosts[place]
         if number == NOBODY or number >= len(self.hosts):
             return None
-        return self._numbers.get(self.hosts[number])
-
-    @property
-    def _numbers(self) -> Mapping[str, int]:
-        return {name: number for number, name in enumerate(self.vault.pool.names)}
+        return self.vault.pool.numbers.get(self.hosts[number])

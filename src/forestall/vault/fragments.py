@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from xxhash import xxh3_128
 
-from forestall.vault.codes import Code
+from forestall.vault.codes import Code, Data
 
 _MAGIC: Final = b"FSFR"
 _VERSION: Final = 1
@@ -33,15 +33,15 @@ class Fragment(NamedTuple):
     place: int
     length: int
     pack: bytes
-    piece: bytes | memoryview
+    piece: Data
 
-    def packed(self) -> bytes:
-        """Return it as it is stored."""
+    def parts(self) -> tuple[bytes, Data]:
+        """Return it as it is stored, in two parts that follow one another."""
         head = _HEAD.pack(
             _MAGIC, _VERSION, self.code.data, self.code.parity, self.place, self.length,
             len(self.piece), self.pack,
         )  # fmt: skip
-        return b"".join((head, _checksum(head, self.piece), self.piece))
+        return head + _checksum(head, self.piece), self.piece
 
 
 def fragment_of(stored: bytes, pack: bytes, place: int) -> Fragment:
@@ -62,7 +62,7 @@ def fragment_of(stored: bytes, pack: bytes, place: int) -> Fragment:
     return Fragment(Code(data, parity), where, length, name, piece)
 
 
-def _checksum(head: bytes, piece: bytes | memoryview) -> bytes:
+def _checksum(head: bytes, piece: Data) -> bytes:
     found = xxh3_128(head)
     found.update(piece)
     return found.digest()

@@ -4,13 +4,15 @@
     packs/SAVE/PACK.PLACE              a fragment
     directories/SAVE.PART              packs that a save wrote
     manifests/SAVE                     a checkpoint; it is there once this is
+    manifests/SAVE.MOVE                the same one, some of whose chunks were moved to other packs
     forgotten/SAVE                     a checkpoint that is there no more, whoever still has a copy
     leases/SAVE                        a save is under way
     collections/TIME                   what is about to be removed
     runs/NAME/history                  what became of a program that `forestall run` keeps
     runs/NAME/lease-ID                 it runs, or is about to
 
-A save's name begins with its time, so that names sort by age.
+A save's name begins with its time, so that names sort by age; that of a move of chunks, too, which
+writes packs and directories as a save does.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ LEASES: Final = "leases/"
 COLLECTIONS: Final = "collections/"
 RUNS: Final = "runs/"
 SAVE: Final = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{6}")
+_MOVE: Final = re.compile(r"\d{8}T\d{12}Z-m[0-9a-f]{6}")
 TAG: Final = 3
 """Digits of a name that go by its label, so that few others are read in search of one."""
 SKEW: Final = timedelta(days=1)
@@ -48,6 +51,30 @@ def save_name(now: float, tag: str, nonce: bytes, last: str = "") -> str:
             # Two machines that do so at once must not come to one name.
             moment = before + timedelta(microseconds=1 + int.from_bytes(nonce[:2], "big"))
     return f"{moment.strftime(_MOMENT)}-{tag}{blake3(nonce).hexdigest()[:TAG]}"
+
+
+def move_name(now: float, nonce: bytes, last: str = "") -> str:
+    """Return the name of a move of chunks that begins now, behind the `last` one there was."""
+    moment, _, rest = save_name(now, "", nonce, last).partition("-")
+    return f"{moment}-m{rest}{blake3(nonce).hexdigest()[TAG:6]}"
+
+
+def is_move(name: str) -> bool:
+    """Whether a name is that of a move of chunks."""
+    return _MOVE.fullmatch(name) is not None
+
+
+def manifest_key(name: str, move: str = "") -> str:
+    """Return the key of a manifest: of a checkpoint as it was saved, or as a move left it."""
+    return f"{MANIFESTS}{name}.{move}" if move else MANIFESTS + name
+
+
+def manifest_of(key: str) -> tuple[str, str] | None:
+    """Return a checkpoint's name, and the move after which it is so, from the key of its manifest;
+    None where it is none's."""
+    name, dot, move = key.removeprefix(MANIFESTS).partition(".")
+    known = SAVE.fullmatch(name) is not None and (is_move(move) if dot else True)
+    return (name, move) if known else None
 
 
 def tag_of(name: str) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Final
 
-from forestall.vault.manifests import NAME, Directory
+from forestall.vault.manifests import Directory
+from forestall.vault.packs import NAME
 
 _PLACE: Final = 32
 """Bits of a reference that are a chunk's place in its directory; those above number it."""
@@ -39,12 +42,10 @@ class KnownChunks:
                     name = raw[NAME * place : NAME * (place + 1)]
                     self._places.setdefault(name, base + place)
 
-    def find(self, name: bytes) -> int | None:
-        """Return the reference to a chunk, None where it is new."""
-        return self._places.get(name)
+    def find(self, names: Sequence[bytes]) -> list[int | None]:
+        """Return the references to chunks, None for those that are new."""
+        return list(map(self._places.get, names))
 
-    def add(self, name: bytes, directory: int, place: int) -> int:
-        """Remember a chunk; return the reference to it."""
-        reference = (directory << _PLACE) + place
-        self._places[name] = reference
-        return reference
+    def add(self, names: Iterable[bytes], directory: int, first: int) -> None:
+        """Remember chunks that follow one another in a directory."""
+        self._places.update(zip(names, count((directory << _PLACE) + first)))

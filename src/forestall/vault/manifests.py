@@ -18,12 +18,10 @@ import numpy.typing as npt
 from forestall.vault.codes import Code
 from forestall.vault.envelopes import Content
 from forestall.vault.fragments import DamagedError
-from forestall.vault.packs import PackedChunk
+from forestall.vault.keys import manifest_key
+from forestall.vault.packs import NAME, Counts, PackedChunks
 
 Bytes = npt.NDArray[np.uint8]
-Counts = npt.NDArray[np.uint32]
-NAME: Final = 32
-"""Bytes of the name of a chunk or pack."""
 NOBODY: Final = 0xFFFF
 """In place of a host's number, for a piece that no host has."""
 
@@ -33,7 +31,7 @@ class WrittenPack(NamedTuple):
     its code the number of the host that has the piece, among the directory's hosts."""
 
     name: bytes
-    chunks: tuple[PackedChunk, ...]
+    chunks: PackedChunks
     length: int
     hosts: tuple[int, ...]
 
@@ -68,16 +66,15 @@ class Directory:
     @classmethod
     def of(cls, name: str, code: Code, hosts: Sequence[str], packs: Sequence[WrittenPack]) -> Self:
         """Return the directory of packs."""
-        chunks = [one for pack in packs for one in pack.chunks]
         return cls(
             name, code, tuple(hosts),
             _names(pack.name for pack in packs),
             np.array([pack.length for pack in packs], np.uint32),
-            np.array([len(pack.chunks) for pack in packs], np.uint32),
+            np.array([len(pack.chunks.plain) for pack in packs], np.uint32),
             np.array([pack.hosts for pack in packs], np.uint16).reshape(-1, code.pieces),
-            _names(one.name for one in chunks),
-            np.array([one.length for one in chunks], np.uint32),
-            np.array([one.stored for one in chunks], np.uint32),
+            _names(pack.chunks.names for pack in packs),
+            np.concatenate([pack.chunks.plain for pack in packs]),
+            np.concatenate([pack.chunks.stored for pack in packs]),
         )  # fmt: skip
 
     @classmethod
@@ -117,11 +114,7 @@ class Directory:
     def pack(self, number: int, first: int) -> WrittenPack:
         """Return a pack, of which the `first` chunk has that place."""
         span = slice(first, first + int(self.counts[number]))
-        raw, plain, stored = self.chunks[span].tobytes(), self.plain[span], self.stored[span]
-        chunks = tuple(
-            PackedChunk(raw[NAME * k : NAME * (k + 1)], length, small)
-            for k, (length, small) in enumerate(zip(plain.tolist(), stored.tolist(), strict=True))
-        )
+        chunks = PackedChunks(self.chunks[span].tobytes(), self.plain[span], self.stored[span])
         name = self.packs[number].tobytes()
         hosts = tuple(self.placed[number].tolist())
         return WrittenPack(name, chunks, int(self.lengths[number]), hosts)
@@ -167,6 +160,7 @@ class Manifest:
     runs : shape (runs, 3): numbers of directories, first chunk there, how many from there on
     entries : files, folders and links
     figures : bytes read, new, stored; and what else is counted
+    move : after which it is so, where chunks of it were moved since it was saved
     """
 
     name: str
@@ -177,6 +171,7 @@ class Manifest:
     runs: npt.NDArray[np.uint32]
     entries: tuple[SavedEntry, ...]
     figures: Mapping[str, float] = field(default_factory=dict)
+    move: str = ""
 
     @classmethod
     def from_content(cls, content: Content) -> Self:
@@ -188,6 +183,7 @@ class Manifest:
                 Code(*map(int, told["code"])), tuple(map(str, told["directories"])),
                 arrays["runs"], tuple(SavedEntry(**one) for one in told["entries"]),
                 {str(name): float(value) for name, value in told["figures"].items()},
+                str(told.get("move", "")),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DamagedError(f"it is no manifest: {error}") from None
@@ -204,7 +200,14 @@ class Manifest:
             "code": [self.code.data, self.code.parity], "directories": list(self.directories),
             "entries": [asdict(one) for one in self.entries], "figures": dict(self.figures),
         }  # fmt: skip
+        if self.move:
+            told["move"] = self.move
         return Content(told, {"runs": self.runs})
+
+    @property
+    def key(self) -> str:
+        """The key under which it lies on the hosts."""
+        return manifest_key(self.name, self.move)
 
     @property
     def size(self) -> int:
@@ -223,6 +226,16 @@ def runs_of(references: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
     return np.stack([first >> np.uint64(32), first & np.uint64(0xFFFFFFFF), counts], 1).astype(
         np.uint32
     )
+
+
+def only_used(
+    runs: npt.NDArray[np.uint32], directories: Sequence[str]
+) -> tuple[npt.NDArray[np.uint32], tuple[str, ...]]:
+    """Return runs, and the directories that they need, numbered anew."""
+    used, renamed = np.unique(runs[:, 0], return_inverse=True)
+    found = runs.copy()
+    found[:, 0] = renamed.reshape(-1)
+    return found, tuple(directories[k] for k in used.tolist())
 
 
 def references_of(runs: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:

@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, Self, TypeVar
 
 from forestall.model.errors import InputError, ParameterError
-from forestall.vault.fragments import DamagedError
+from forestall.vault.fragments import DamagedError, Fragment, fragment_of
 from forestall.vault.hosts.host import AbsentError, HostError, StorageHost
 
 T = TypeVar("T")
+TELLS: Final = 64 * 1024
+"""Bytes from which on an object tells how fast a host is: smaller ones tell how far it is."""
 THREADS: Final = 2
 """Requests that a host gets at once."""
 
@@ -27,7 +30,7 @@ class LostError(InputError):
 @dataclass
 class HostNow:
     """What was seen of a host since the vault was opened: requests under way, bytes and seconds of
-    those that succeeded, and what was wrong with the last one that did not."""
+    those of some size that succeeded, and what was wrong with the last one that did not."""
 
     asked: int = 0
     moved: int = 0
@@ -79,18 +82,32 @@ class HostPool:
         for host in self.hosts:
             host.close()
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Names of the hosts."""
         return [one.name for one in self.hosts]
 
-    def put(self, number: int, key: str, data: bytes) -> Future[None]:
-        """Begin to store an object on a host."""
-        return self._ask(number, lambda host: host.put(key, data), lambda _: len(data))
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Numbers of the hosts by their names."""
+        return {name: number for number, name in enumerate(self.names)}
+
+    def put(self, number: int, key: str, parts: Sequence[bytes | memoryview]) -> Future[None]:
+        """Begin to store an object on a host, given in parts that follow one another."""
+        size = sum(map(len, parts))
+        return self._ask(number, lambda host: host.put_parts(key, parts), lambda _: size)
 
     def get(self, number: int, key: str) -> Future[bytes]:
         """Begin to fetch an object from a host."""
         return self._ask(number, lambda host: host.get(key), len)
+
+    def fragment(self, number: int, key: str, pack: bytes, place: int) -> Future[Fragment]:
+        """Begin to fetch a piece of a pack from a host; the request ends with DamagedError where
+        that is not what lies there."""
+        return self._ask(
+            number, lambda host: fragment_of(host.get(key), pack, place),
+            lambda found: len(found.piece),
+        )  # fmt: skip
 
     def each(self, ask: Callable[[StorageHost], T]) -> dict[int, T | HostError]:
         """Ask all hosts at once; return each one's answer, or what was wrong."""
@@ -158,12 +175,13 @@ class HostPool:
     def by_speed(self) -> list[int]:
         """Return the hosts' numbers: those that answered last before those that did not, the fast
         ones first, less what they are busy with."""
+        return sorted(range(len(self.hosts)), key=lambda number: (*self.expected(number), number))
 
-        def rank(number: int) -> tuple[bool, float, int]:
-            seen = self.seen[number]
-            return bool(seen.said), (1 + seen.asked) / seen.rate, number
-
-        return sorted(range(len(self.hosts)), key=rank)
+    def expected(self, number: int) -> tuple[bool, float]:
+        """Return whether a host did not answer last, and the seconds that a byte from it takes,
+        with what it is asked for already."""
+        seen = self.seen[number]
+        return bool(seen.said), (1 + seen.asked) / seen.rate
 
     def _ask(
         self, number: int, ask: Callable[[StorageHost], T], size: Callable[[T], int]
@@ -184,7 +202,7 @@ class HostPool:
             finally:
                 seen.asked -= 1
             seen.said = ""
-            if moved := size(found):
+            if (moved := size(found)) >= TELLS:
                 seen.moved += moved
                 seen.seconds += time.perf_counter() - begun
             return found

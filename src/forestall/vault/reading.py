@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import InputError, ParameterError
+from forestall.vault.codes import Data
 from forestall.vault.manifests import Manifest, SavedEntry, references_of, runs_of
-from forestall.vault.packs import Data
 from forestall.vault.pool import LostError
 from forestall.vault.recovery import ahead, needed, offsets_of
 from forestall.vault.repository import Vault
@@ -54,7 +54,7 @@ def read_spans(vault: Vault, manifest: Manifest, spans: Sequence[Span]) -> list[
     entry = SavedEntry("spans", "file", 0, 0, 0, 0, len(wanted))
     runs = runs_of(references_of(manifest.runs)[wanted])
     for fetch, need in ahead(vault, needed(vault, replace(manifest, runs=runs, entries=(entry,)))):
-        chunks = fetch.wanted(frozenset(np.unique(need.chunks[:, 0]).tolist()))
+        chunks = fetch.wanted(np.unique(need.chunks[:, 0]).tolist())
         for place, index in need.chunks.tolist():
             at = int(offsets[wanted[index]])
             for number in users[wanted[index]]:

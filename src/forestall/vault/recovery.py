@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from forestall.model.errors import InputError, UnwritableError
 from forestall.vault.chunks import NameOf
+from forestall.vault.codes import Data
 from forestall.vault.fetching import Fetch
 from forestall.vault.keys import save_of
 from forestall.vault.manifests import Directory, Manifest, references_of
-from forestall.vault.packs import Data
 from forestall.vault.pool import LostError
 from forestall.vault.repository import Vault
 from forestall.vault.sources import checked_entries, finish, make_folders
@@ -76,7 +76,7 @@ def restore(
     with _only_one(beside) as begun:
         try:
             make_folders(beside, manifest.entries)
-            _fill(vault, manifest, beside, told, tell, begun)
+            manifest = _fill_or_follow(vault, manifest, beside, told, tell, begun)
             finish(beside, manifest.entries)
             if to.exists():
                 to.rmdir()
@@ -87,6 +87,27 @@ def restore(
                 raise UnwritableError(to, error) from None
             raise
     return manifest
+
+
+def _fill_or_follow(
+    vault: Vault,
+    manifest: Manifest,
+    folder: Path,
+    told: RecoveryTold,
+    tell: Callable[[RecoveryTold], None],
+    begun: bool,
+) -> Manifest:
+    """Fill the files; where chunks were moved meanwhile, go on with where they are now. Return the
+    checkpoint as it was in the end."""
+    while True:
+        try:
+            _fill(vault, manifest, folder, told, tell, begun)
+            return manifest
+        except LostError:
+            now = vault.manifest(manifest.name)
+            if now.move == manifest.move:
+                raise
+            manifest, begun, told.made = now, True, 0
 
 
 @contextmanager
@@ -127,8 +148,10 @@ def _fill(
     places = Places(vault, manifest, folder, fresh=not begun)
 
     def make(fetch: Fetch, need: Needed) -> tuple[Fetch, int]:
-        chunks = fetch.wanted(frozenset(need.chunks[:, 0].tolist()))
-        return fetch, places.write(need.chunks, chunks)
+        chunks = fetch.wanted(np.unique(need.chunks[:, 0]).tolist())
+        made = places.write(need.chunks, chunks)
+        fetch.pieces.clear()  # of what is done nothing stays in memory
+        return fetch, made
 
     def settle(most: int) -> None:
         while len(making) > most:
@@ -154,20 +177,23 @@ def needed(vault: Vault, manifest: Manifest) -> Iterator[Needed]:
     references = references_of(manifest.runs)
     if sum(one.count for one in manifest.entries) != len(references):
         raise LostError(f"the files of checkpoint {manifest.name} and its chunks do not agree")
-    which = (references >> np.uint64(32)).astype(np.int64)
-    inside = (references & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    order = np.lexsort((inside, which))
+    order = np.argsort(references, kind="stable")
+    firsts_of = np.arange(len(manifest.directories) + 1, dtype=np.uint64) << np.uint64(32)
+    ends = np.searchsorted(references, firsts_of, sorter=order)
     for number, name in enumerate(manifest.directories):
         directory = vault.directory(name)
-        here = order[np.searchsorted(which[order], number): np.searchsorted(
-            which[order], number, side="right")]  # fmt: skip
+        here = order[ends[number] : ends[number + 1]]
+        inside = (references[here] & np.uint64(0xFFFFFFFF)).astype(np.int64)
         firsts = directory.firsts()
-        if len(here) and inside[here].max() >= firsts[-1]:
+        if len(here) and inside[-1] >= firsts[-1]:
             raise LostError(f"checkpoint {manifest.name} names chunks that {name} does not have")
-        packs = np.searchsorted(firsts, inside[here], side="right") - 1
-        for pack in np.unique(packs).tolist():
-            numbers = here[packs == pack]
-            rows = np.stack((inside[numbers] - firsts[pack], numbers), 1)
+        packs, begins = np.unique(
+            np.searchsorted(firsts, inside, side="right") - 1, return_index=True
+        )
+        begins = np.append(begins, len(here))
+        for k, pack in enumerate(packs.tolist()):
+            span = slice(begins[k], begins[k + 1])
+            rows = np.stack((inside[span] - firsts[pack], here[span]), 1)
             yield Needed(directory, pack, int(firsts[pack]), rows)
 
 
@@ -283,5 +309,7 @@ def offsets_of(vault: Vault, manifest: Manifest) -> npt.NDArray[np.int64]:
     ]
     if sum(map(len, lengths)) != int(manifest.runs[:, 2].sum(dtype=np.int64)):
         raise LostError(f"checkpoint {manifest.name} names chunks that are not there")
-    found = np.concatenate(([0], *lengths)).astype(np.int64)
-    return np.cumsum(found)
+    found = np.zeros(sum(map(len, lengths)) + 1, np.int64)
+    if lengths:
+        np.cumsum(np.concatenate(lengths), dtype=np.int64, out=found[1:])
+    return found

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from forestall.model.errors import InputError, ParameterError
 from forestall.vault import keys
 from forestall.vault.chunks import Cutting, NameOf, keyed_name, plain_name
+from forestall.vault.codes import keep_buffers
 from forestall.vault.envelopes import Content, content_of, enveloped
 from forestall.vault.fragments import DamagedError
 from forestall.vault.hosts.host import AbsentError, HostError, StorageHost
@@ -72,6 +73,7 @@ class Vault:
         Raises InputError where there is none and none shall begin, where its key is missing or
         another one, or where too few hosts answer; ParameterError for other rules than it has.
         """
+        keep_buffers()
         pool = HostPool(hosts)
         try:
             found = cls._rules(pool, key)
@@ -141,6 +143,11 @@ class Vault:
         """Decrypt, where the vault does."""
         return content if self.key is None else self.key.unseal(content)
 
+    @property
+    def unsealing(self) -> Callable[[bytes], bytes] | None:
+        """What decrypts; None where the vault is not encrypted."""
+        return None if self.key is None else self.key.unseal
+
     # ------------------------------------------------------------------------- small objects
 
     @property
@@ -178,51 +185,71 @@ class Vault:
     def names(self) -> list[str]:
         """Return the names of the checkpoints, oldest first. Raises HostError where too few hosts
         answer to know."""
+        return sorted(self.moves())
+
+    def moves(self) -> dict[str, list[str]]:
+        """Return the checkpoints, and for each the moves of which there is a manifest, the newest
+        first; that after the newest counts, and the one as it was saved has an empty name. Raises
+        as `names` does."""
         there, wrong = self.pool.keys(keys.MANIFESTS)
         gone, _ = self.pool.keys(keys.FORGOTTEN)
         if len(wrong) == len(self.pool.hosts):
             raise next(iter(wrong.values()))
-        forgotten = {key.removeprefix(keys.FORGOTTEN) for key in gone}
-        found = {key.removeprefix(keys.MANIFESTS) for key in there} - forgotten
-        return sorted(one for one in found if keys.SAVE.fullmatch(one))
+        found: dict[str, list[str]] = {}
+        for told in map(keys.manifest_of, there):
+            if told is not None and keys.FORGOTTEN + told[0] not in gone:
+                found.setdefault(told[0], []).append(told[1])
+        return {name: sorted(moves, reverse=True) for name, moves in found.items()}
 
     def manifest(self, name: str) -> Manifest:
         """Return a checkpoint by its name, a beginning that no other has, or ``latest``: the last
         whose manifest is whole. Raises InputError where there is none, LostError where no copy is
         whole."""
+        moves = self.moves()
         if name == "latest":
-            for one in reversed(names := self.names()):
+            for one in sorted(moves, reverse=True):
                 with suppress(LostError):
-                    return self._manifest(one)
-            if names:
-                raise LostError(f"of {len(names)} checkpoints no manifest is whole")
-        return self._manifest(self._whole_name(name))
+                    return self.manifest_after(one, moves[one])
+            if moves:
+                raise LostError(f"of {len(moves)} checkpoints no manifest is whole")
+        whole = _whole_name(sorted(moves), name)
+        return self.manifest_after(whole, moves[whole])
 
     def manifests(self, label: str | None = None) -> list[Manifest]:
         """Return the checkpoints, or those of a label, oldest first; those of which no manifest is
         whole are left out."""
         tag, found = None if label is None else self.tag(label), []
-        for name in self.names():
+        for name, moves in sorted(self.moves().items()):
             if tag is None or keys.tag_of(name) == tag:
                 with suppress(LostError):
-                    found.append(self._manifest(name))
+                    found.append(self.manifest_after(name, moves))
         return [one for one in found if label is None or one.label == label]
 
-    def _manifest(self, name: str) -> Manifest:
-        return self.pool.read_any(
-            keys.MANIFESTS + name,
-            lambda stored: _named(name, Manifest.from_content(self._content(stored))),
-        )
+    def manifest_after(self, name: str, moves: Sequence[str]) -> Manifest:
+        """Return a checkpoint as the first of these moves left it whose manifest can be read.
+        Raises LostError where none can."""
 
-    def _whole_name(self, name: str) -> str:
-        names = self.names()
-        found = [one for one in names if one.startswith(name)] if name else []
-        if name in found:
-            return name
-        if len(found) != 1:
-            told = "no checkpoint" if not found else f"{len(found)} checkpoints"
-            raise InputError(f"{told} with the id {name!r}")
-        return found[0]
+        def parse(stored: bytes) -> Manifest:
+            found = _named(name, Manifest.from_content(self._content(stored)))
+            if found.move != move:
+                raise DamagedError("another one of this checkpoint lies in its place")
+            return found
+
+        for move in moves:
+            with suppress(LostError):
+                return self.pool.read_any(keys.manifest_key(name, move), parse)
+        raise LostError(f"no storage host that can be reached has a whole manifest of {name}")
+
+
+def _whole_name(names: Sequence[str], begins: str) -> str:
+    """Return the one name that begins so. Raises InputError."""
+    found = [one for one in names if one.startswith(begins)] if begins else []
+    if begins in found:
+        return begins
+    if len(found) != 1:
+        told = "no checkpoint" if not found else f"{len(found)} checkpoints"
+        raise InputError(f"{told} with the id {begins!r}")
+    return found[0]
 
 
 def _named(name: str, found: T) -> T:

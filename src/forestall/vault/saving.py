@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -15,12 +16,12 @@ import numpy as np
 
 from forestall.model.errors import ParameterError, of_system
 from forestall.vault import keys
-from forestall.vault.chunks import cut_stream
-from forestall.vault.codes import Code
+from forestall.vault.chunks import WINDOW, Cuts, cut_stream
+from forestall.vault.codes import Code, Data
 from forestall.vault.known import KnownChunks
 from forestall.vault.layouts import StoreLayout
 from forestall.vault.leases import check_lease, doomed, lease, living
-from forestall.vault.manifests import NOBODY, Directory, Manifest, SavedEntry, runs_of
+from forestall.vault.manifests import NOBODY, Directory, Manifest, SavedEntry, only_used, runs_of
 from forestall.vault.packs import COMPRESSIONS, Compression
 from forestall.vault.pool import LostError
 from forestall.vault.repository import Vault
@@ -145,8 +146,7 @@ def _saved(
             writer.finish()
         made = one.manifest(name, settings, entries)
         check_lease(vault, name)
-        key = keys.MANIFESTS + name
-        vault.pool.put_everywhere(key, vault.envelope(made), writing.copies)
+        vault.pool.put_everywhere(made.key, vault.envelope(made), writing.copies)
         still_there(vault, made)
     return made
 
@@ -171,40 +171,48 @@ class _Save:
         have."""
         first, size = len(self._chunks), 0
         for cuts in cut_stream(stream, self._vault.rules.cutting, self._vault.name_of):
-            for name, data in cuts:
-                found = self._known.find(name)
-                if found is None:
-                    found = self._new(name, data)
-                self._chunks.append(found)
-                size += len(data)
-            self.told.read += sum(len(one.data) for one in cuts)
+            found = self._known.find(cuts.names)
+            if None in found:
+                self._add_new(cuts, found)
+                found = self._known.find(cuts.names)
+            self._chunks.extend(one for one in found if one is not None)
+            size += cuts.size
+            self.told.read += cuts.size
             self.told.stored = self._writer.stored
             self._tell(self.told)
         self.told.files += 1
         return replace(entry, size=size, first=first, count=len(self._chunks) - first)
 
-    def _new(self, name: bytes, data: memoryview) -> int:
-        part = self._writer.part
-        if part not in self._parts:
-            self._parts[part] = self._known.begin(part)
-        self.told.new += len(data)
-        return self._known.add(name, self._parts[part], self._writer.add(name, bytes(data)))
+    def _add_new(self, cuts: Cuts, found: Sequence[int | None]) -> None:
+        """Store the chunks of which none was found."""
+        new: dict[bytes, Data] = {
+            name: data
+            for name, data, known in zip(cuts.names, cuts.parts, found, strict=True)
+            if known is None
+        }
+        size = sum(map(len, new.values()))
+        self.told.new += size
+        if size < WINDOW // 2:  # the rest of the buffer need not stay in memory
+            new = {name: bytes(data) for name, data in new.items()}
+        names = iter(new)
+        for part, first, chunks in self._writer.add(list(new.items())):
+            if part not in self._parts:
+                self._parts[part] = self._known.begin(part)
+            self._known.add(islice(names, chunks), self._parts[part], first)
 
     def manifest(
         self, name: str, settings: SaveSettings, entries: tuple[SavedEntry, ...]
     ) -> Manifest:
         """Return the checkpoint."""
-        runs = runs_of(np.frombuffer(self._chunks, np.uint64))
-        used, renamed = np.unique(runs[:, 0], return_inverse=True)
-        runs = runs.copy()
-        runs[:, 0] = renamed
+        runs, names = only_used(
+            runs_of(np.frombuffer(self._chunks, np.uint64)), self._known.directories
+        )
         writer, told = self._writer, self.told
         told.stored = writer.stored
         self._tell(told)
         figures = {"read": told.read, "new": told.new, "packed": writer.kept,
                    "stored": writer.stored, "missing": writer.missing}  # fmt: skip
         figures |= {f"skipped {why}": count for why, count in sorted(told.skipped.items())}
-        names = tuple(self._known.directories[k] for k in used.tolist())
         return Manifest(
             name, int(self._vault.clock()), settings.label, settings.code, names, runs, entries,
             figures,
@@ -261,7 +269,7 @@ def still_there(vault: Vault, made: Manifest) -> None:
     try:
         check_lease(vault, made.name)
     except BaseException:
-        vault.pool.delete_everywhere(keys.MANIFESTS + made.name)
+        vault.pool.delete_everywhere(made.key)
         raise
 
 

@@ -66,12 +66,12 @@ def repair(vault: Vault, manifest: Manifest, *, tell: Tell = lambda told: None) 
         body = fetch.body()
         if body is None:
             return False
-        _mend(vault, fetch, body, told)
+        _mend(vault, fetch, b"".join(body), told)
         return True
 
     told = VerifiedTold(manifest.name)
     found = _looked(vault, manifest, mend, tell, told)
-    _mend_copies(vault, keys.MANIFESTS + manifest.name, vault.envelope(manifest), found)
+    _mend_copies(vault, manifest.key, vault.envelope(manifest), found)
     for name in manifest.directories:
         directory = vault.directory(name)
         _mend_copies(vault, keys.DIRECTORIES + name, vault.envelope(directory), found)
@@ -111,7 +111,7 @@ def _is_sound(vault: Vault, fetch: Fetch) -> bool:
     if body is None:
         return False
     try:
-        for _ in opened(fetch.pack.chunks, body, vault.name_of, vault.unseal):
+        for _ in opened(fetch.pack.chunks, body, vault.name_of, vault.unsealing):
             pass
     except DamagedError:
         return False
@@ -126,7 +126,7 @@ def _mend(vault: Vault, fetch: Fetch, body: bytes, told: VerifiedTold) -> None:
     pieces = fetch.code.encode(body)
     taken = fetch.found_on()
     for place in lost:
-        data = Fragment(fetch.code, place, len(body), fetch.pack.name, pieces[place]).packed()
+        data = Fragment(fetch.code, place, len(body), fetch.pack.name, pieces[place]).parts()
         key = keys.fragment_key(fetch.save, fetch.pack.name, place)
         for host in _hosts_for(fetch, place, taken):
             try:
@@ -151,7 +151,7 @@ def _mend_copies(vault: Vault, key: str, data: bytes, told: VerifiedTold) -> Non
     for host, copy in vault.pool.copies(key, lambda stored: content_of(stored, vault.unseal)):
         if isinstance(copy, HostError | DamagedError):
             try:
-                vault.pool.put(host, key, data).result()
+                vault.pool.put(host, key, [data]).result()
                 told.mended += 1
             except HostError as error:
                 told.wrong.append(str(error))

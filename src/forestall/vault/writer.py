@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
-from forestall.vault.codes import Code
+from forestall.vault.codes import Code, Data
 from forestall.vault.fragments import Fragment
 from forestall.vault.hosts.host import HostError
 from forestall.vault.keys import DIRECTORIES, fragment_key
@@ -47,6 +47,14 @@ class Writing:
     envelope: Callable[[Directory], bytes]
 
 
+class ChunkRun(NamedTuple):
+    """Chunks that follow one another in a directory: its name, the first one's place, how many."""
+
+    part: str
+    first: int
+    chunks: int
+
+
 @dataclass
 class PackWriter:
     """Writes the new chunks of one save.
@@ -67,7 +75,7 @@ class PackWriter:
     kept: int = 0
     missing: int = 0
     parts: list[str] = field(default_factory=list)
-    _chunks: list[tuple[bytes, bytes]] = field(default_factory=list)
+    _chunks: list[tuple[bytes, Data]] = field(default_factory=list)
     _size: int = 0
     _packs: int = 0
     _in_part: int = 0
@@ -79,20 +87,21 @@ class PackWriter:
         self._workers = ThreadPoolExecutor(count, thread_name_prefix="pack")
         self._most = count + 1
 
-    @property
-    def part(self) -> str:
-        """The directory in which the next chunk will be."""
-        return f"{self.save}.{self.within}{self._packs // IN_PART}"
-
-    def add(self, name: bytes, data: bytes) -> int:
-        """Take a chunk; return its place in the directory `part`, as that was before."""
-        place = self._in_part
-        self._chunks.append((name, data))
-        self._size += len(data)
-        self._in_part += 1
-        if self._size >= PACK:
-            self._close_pack()
-        return place
+    def add(self, chunks: Sequence[tuple[bytes, Data]]) -> list[ChunkRun]:
+        """Take chunks, by name and bytes; return where they will be, in order."""
+        found, at = [], 0
+        while at < len(chunks):
+            first = at
+            while at < len(chunks) and self._size < PACK:
+                self._size += len(chunks[at][1])
+                at += 1
+            self._chunks += chunks[first:at]
+            part = f"{self.save}.{self.within}{self._packs // IN_PART}"
+            found.append(ChunkRun(part, self._in_part, at - first))
+            self._in_part += at - first
+            if self._size >= PACK:
+                self._close_pack()
+        return found
 
     def finish(self) -> None:
         """Wait until all is stored, with the directories. Raises HostError where too little of a
@@ -137,7 +146,7 @@ class PackWriter:
         self.parts.append(name)
         self._done = []
 
-    def _write(self, chunks: list[tuple[bytes, bytes]], number: int) -> WrittenPack:
+    def _write(self, chunks: list[tuple[bytes, Data]], number: int) -> WrittenPack:
         how = self.how
         pack = pack_of(chunks, compression=how.compression, seal=how.seal)
         chunks.clear()
@@ -147,7 +156,7 @@ class PackWriter:
         spare = [k for k in self.pool.by_speed() if k not in hosts]
         begun = {}
         for place, piece in enumerate(pieces):
-            data = Fragment(how.code, place, length, pack.name, piece).packed()
+            data = Fragment(how.code, place, length, pack.name, piece).parts()
             begun[place] = (self._put(hosts[place], pack.name, place, data), data)
         wrong: list[HostError] = []
         for place, (one, data) in begun.items():
@@ -162,7 +171,7 @@ class PackWriter:
             raise wrong[-1]
         return WrittenPack(pack.name, pack.chunks, length, tuple(hosts))
 
-    def _put(self, host: int, pack: bytes, place: int, data: bytes) -> Future[None]:
+    def _put(self, host: int, pack: bytes, place: int, data: Sequence[Data]) -> Future[None]:
         return self.pool.put(host, fragment_key(self.save, pack, place), data)
 
 

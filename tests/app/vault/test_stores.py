@@ -153,3 +153,16 @@ def test_sizes_and_looks(tmp_path: Path, work: Path) -> None:
     os.symlink("a", work / "link")
     assert size_of([work, tmp_path / "nothing"]) == 300_000 + 1
     assert stores._looks_like(HostLook(clients=1, limit=4))["load"] == 0.25
+
+
+def test_the_code_of_what_lies_there(tmp_path: Path, work: Path) -> None:
+    """As asked; else as the newest checkpoint has it; 3 + 2 where there is none."""
+    urls = folders(tmp_path, 3)
+    assert stores.code_of(urls, stores.ChoosingOptions()) == Code(3, 2)
+    save_paths(urls, [work], CODING)
+    assert stores.code_of(urls, stores.ChoosingOptions()) == Code(1, 1)
+    assert stores.code_of(urls, stores.ChoosingOptions(parity=2)) == Code(1, 2)
+    assert stores.code_of(urls, stores.ChoosingOptions(data=2, parity=1)) == Code(2, 1)
+    told = stores.looked_at(urls, stores.ChoosingOptions(), stores.StakeOptions(), measure=False)
+    assert (told["data"], told["parity"]) == (1, 1)
+    assert told["choice"] is not None

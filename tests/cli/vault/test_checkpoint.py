@@ -154,6 +154,7 @@ def test_an_encrypted_vault(shelf: Shelf, state: Path, tmp_path: Path) -> None:
         (["save", ".", "--key", "missing"], "missing: cannot be read"),
         (["gc", "--keep-last", "0"], "at least 1"),
         (["gc", "--keep-within", "7d"], "--keep-last beside it"),
+        (["gc", "--repack", "1.5"], "a share from 0 to 1"),
     ],
 )
 def test_wrong_input_is_one_line(words: list[str], why: str, shelf: Shelf) -> None:

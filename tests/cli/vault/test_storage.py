@@ -47,7 +47,7 @@ def test_a_checkpoint_on_daemons(tmp_path: Path, capsys: pytest.CaptureFixture[s
         done = call(capsys, "storage", "list", *places, *code)
         assert "S2" in done.out
         assert "refused" in done.err
-        assert "* A checkpoint would go there: storing takes" in done.out
+        assert "* A checkpoint of 2 copies would go there: storing takes" in done.out
         done = call(capsys, "checkpoint", "restore", "latest", *places, "--to", tmp_path / "again")
         assert done.code == 0, done
         found = next((tmp_path / "again").rglob("state.bin"))
@@ -78,6 +78,8 @@ def test_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("serve", "D", "--tls-cert", "x"), "--tls-key"),
         (("list", "--store", "forestall://127.0.0.1:1"), "no token for the storage host"),
         (("list", "--store", "gopher://x"), "a folder, file://"),
+        (("import", "x", "--store", "a", "--host", "n1"), "NAME=URL"),
+        (("import", "x", "--store", "a"), "an agent's folder"),
         (("watch", "--store", "D", "--every", "0.1s"), "every"),
     ],
 )

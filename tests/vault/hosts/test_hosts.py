@@ -17,10 +17,11 @@ from forestall.vault.hosts.places import host_at
 from forestall.vault.recovery import restore
 from forestall.vault.repository import Vault, VaultRules
 from forestall.vault.saving import save
+from s3_server.server import s3_bucket, why_no_s3
 from sftp_server.server import sftp_server, why_not
 from web.storage.daemons import running
 
-KINDS = ["folder", "memory", "fsspec", "served", "sftp"]
+KINDS = ["folder", "memory", "fsspec", "served", "sftp", "s3"]
 Make = Callable[[str], StorageHost]
 
 
@@ -40,6 +41,11 @@ def make(
         elif kind == "served":
             served = stack.enter_context(running(folder))
             yield lambda name: served.client("one", f"/{name}")
+        elif kind == "s3":
+            if why_no_s3():
+                pytest.skip(why_no_s3())
+            url = stack.enter_context(s3_bucket())
+            yield lambda name: host_at(f"{url}/{name}")
         else:
             if why_not():
                 pytest.skip(why_not())

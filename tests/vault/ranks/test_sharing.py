@@ -95,7 +95,11 @@ def _chunks(data: np.ndarray) -> list[tuple[bytes, bytes]]:
     from forestall.vault.chunks import cut_stream
 
     stream = io.BytesIO(data.tobytes())
-    return [(c.name, bytes(c.data)) for cuts in cut_stream(stream, RULES.cutting) for c in cuts]
+    return [
+        (name, bytes(part))
+        for cuts in cut_stream(stream, RULES.cutting)
+        for name, part in zip(*cuts, strict=True)
+    ]
 
 
 def test_the_work_is_shared_and_a_second_save_writes_nothing() -> None:

@@ -140,7 +140,7 @@ def test_looks_probes_and_transfers(tmp_path: Path) -> None:
         probe(pool, book, 200.0)
         assert book.path_to("host0") == first  # measured lately
         assert pool.seen[0].moved == 0
-        pool.put(1, "packs/x", bytes(PROBE)).result()
+        pool.put(1, "packs/x", [bytes(PROBE)]).result()
         note_transfers(pool, book, 300.0)
         last = book.path_to("host1")
         assert last is not None

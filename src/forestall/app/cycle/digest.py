@@ -8,6 +8,7 @@ from forestall.app.cycle.words import host_hours, scheduler_name
 from forestall.app.kit.measure import Measure, whole
 from forestall.app.kit.report import hours_of, measured
 from forestall.app.kit.shares import sureness
+from forestall.app.kit.vaulted import vault_facts
 from forestall.show import words
 from forestall.show.facts import Fact
 from forestall.show.words import Summary
@@ -89,6 +90,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
                  part or ("" if lost else "nothing was lost"), lambda _: host_hours(lost)),
         measured("harvested", "Harvested", summary.get("harvested"), "ratio",
                  "of what hosts could have done for guests became useful work", words.percent),
+        *vault_facts(summary),
     )  # fmt: skip
 
 

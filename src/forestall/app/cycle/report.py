@@ -16,6 +16,7 @@ from forestall.app.cycle.told import ToldRun
 from forestall.app.kit.report import hours_of, measured, measures_by, part, run_report
 from forestall.app.kit.shares import shared_fate, sureness
 from forestall.app.kit.tables import fates_of, fates_table
+from forestall.app.kit.vaulted import sections_of, vault_section
 from forestall.show import words as plain
 from forestall.show.blocks import Figure
 from forestall.show.report import Report, Section
@@ -53,7 +54,7 @@ def report(run: ToldRun) -> Report:
         how=HOW,
         title="What became of guest jobs on shared hosts",
         headline=headline(run),
-        sections=tuple(section(run) for section in SECTIONS),
+        sections=sections_of(run, SECTIONS),
         verdict=verdict(run),
         top=(*top(run), *_promises_kept(run)),
         cleaning=run.cleaning,
@@ -231,6 +232,7 @@ SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
     part("ends", "How jobs ended", lambda run: fates_table(run.fates, tables.FATES)),
     makespan,
     part("stays", "Why stays ended", tables.stays),
+    vault_section,
     promises,
     hosts,
     hours,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.kit.measure import Measure
 from forestall.app.kit.report import measured
+from forestall.app.kit.vaulted import vault_facts
 from forestall.app.promise import words
 from forestall.engine.promise.policies import POLICIES
 from forestall.show import words as say_
@@ -81,6 +82,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
                  f"while jobs were there; {hit} of them hit a job", say_.count),
         measured("makespan", "Makespan", summary.get("makespan"), "seconds",
                  "from first submission to last finish", say_.duration),
+        *vault_facts(summary),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from forestall.app.kit.report import measured, measures_by, run_report
 from forestall.app.kit.tables import ENDS, Column, parts_table, tabled
+from forestall.app.kit.vaulted import sections_of, vault_section
 from forestall.app.promise import digest, figures, words
 from forestall.app.promise.gantt import gantt
 from forestall.model.cleaning import Cleaning
@@ -91,7 +92,7 @@ def report(run: ToldRun) -> Report:
         parameters=parameters_shown(summary),
         title="What the promises were worth" if run.made else "How the jobs fared",
         headline=headline(summary),
-        sections=tuple(section(run) for section in SECTIONS),
+        sections=sections_of(run, SECTIONS),
         verdict=(words.on_promises(summary), words.on_work(summary), words.on_waiting(summary)),
         top=top(summary),
         cleaning=run.cleaning,
@@ -282,6 +283,7 @@ SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
     node_time,
     promises,
     users,
+    vault_section,
     levels,
     chart,
     lost_work,

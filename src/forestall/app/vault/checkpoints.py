@@ -17,7 +17,7 @@ from forestall.model.settings import Declared, Setting
 from forestall.vault import keys
 from forestall.vault.chunks import KIB, Cutting
 from forestall.vault.codes import Code
-from forestall.vault.collecting import CollectedTold, Retention, collect, forget, outdated
+from forestall.vault.collecting import SHARE, CollectedTold, Retention, collect, forget, outdated
 from forestall.vault.hosts.places import host_at
 from forestall.vault.layouts import StoreLayout
 from forestall.vault.manifests import Manifest
@@ -223,6 +223,7 @@ def collected(
     forgotten: Sequence[str] = (),
     keep: Retention | None = None,
     wait: float = 0.0,
+    share: float = SHARE,
     key: Path | None = None,
     progress: Callable[[CollectedTold], None] = lambda told: None,
 ) -> dict[str, Any]:
@@ -234,7 +235,7 @@ def collected(
             named += [one.name for one in outdated(vault.manifests(), keep, vault.clock())]
         for name in named:
             forget(vault, name)
-        return {**asdict(collect(vault, wait=wait, tell=progress)), "forgotten": named}
+        return {**asdict(collect(vault, wait=wait, share=share, tell=progress)), "forgotten": named}
 
 
 def state_of(stores: Sequence[str], *, key: Path | None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from forestall.app.vault import checkpoints
 from forestall.app.vault.checkpoints import Coding, Progress
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
-from forestall.vault.collecting import CollectedTold, Retention
+from forestall.vault.collecting import SHARE, CollectedTold, Retention
 from forestall.vault.hosts.places import host_at
 from forestall.vault.reading import read_file
 from forestall.vault.repository import Vault
@@ -105,17 +105,20 @@ class OpenVault:
         keep_last: int | None = None,
         keep_within: str | float = 0.0,
         wait: float = 0.0,
+        repack: float = SHARE,
         progress: Callable[[CollectedTold], None] = lambda told: None,
     ) -> Told:
         """Remove what no checkpoint needs, after letting go those in `forget`, and of each label
         all but the last `keep_last` and those younger than `keep_within` (s, or such as
-        ``"7d"``). `wait`: s to wait for saves under way."""
+        ``"7d"``). `wait`: s to wait for saves under way; `repack`: share of a pack that must be
+        needed, else what is needed is written anew."""
         keep = None
         if keep_last is not None:
             keep = Retention(keep_last, float(parse_duration(keep_within, "keep_within")))
         return checkpoints.collected(
-            self.urls, forgotten=forget, keep=keep, wait=wait, key=self.key, progress=progress
-        )
+            self.urls, forgotten=forget, keep=keep, wait=wait, share=repack, key=self.key,
+            progress=progress,
+        )  # fmt: skip
 
     def stat(self) -> Told:
         """Return how much is in the vault, and how it lies on its hosts."""

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -26,6 +26,7 @@ from forestall.vault.codes import Code
 from forestall.vault.hosts.host import HostLook
 from forestall.vault.hosts.places import host_at
 from forestall.vault.pool import HostPool
+from forestall.vault.repository import Vault
 from forestall.vault.saving import Placing
 from forestall.vault.stores.book import StoreBook, load_of
 from forestall.vault.stores.looking import look_around, note_transfers, probe, this_start
@@ -243,9 +244,29 @@ def note_own_failures(book: StoreBook, now: int, folder: Path | None = None) -> 
 class ChoosingOptions(Declared):
     """A checkpoint that is asked about."""
 
-    data: Annotated[Annotated[int, Field(ge=1)], Setting("Pieces that are enough")] = 3
-    parity: Annotated[Annotated[int, Field(ge=0)], Setting("Pieces that may be lost")] = 2
+    data: Annotated[
+        Annotated[int, Field(ge=1)] | None,
+        Setting("Pieces that are enough", unset="as the newest checkpoint there has it, or 3"),
+    ] = None
+    parity: Annotated[
+        Annotated[int, Field(ge=0)] | None,
+        Setting("Pieces that may be lost", unset="as the newest checkpoint there has it, or 2"),
+    ] = None
     size: Annotated[str, Setting("Bytes of the checkpoint that are new", shown="SIZE")] = "1GiB"
+
+
+def code_of(stores: Sequence[str], choosing: ChoosingOptions) -> Code:
+    """Return m + k: as asked; else as the newest checkpoint on these hosts has it, where there is
+    one that can be read without a key."""
+    there = Code()
+    if choosing.data is None or choosing.parity is None:
+        hosts = [host_at(url) for url in _named(stores)]
+        with suppress(ForestallError), Vault.open(hosts) as vault:
+            there = vault.manifest("latest").code
+    return Code(
+        there.data if choosing.data is None else choosing.data,
+        there.parity if choosing.parity is None else choosing.parity,
+    )
 
 
 def looked_at(
@@ -256,7 +277,7 @@ def looked_at(
     measure: bool = True,
 ) -> dict[str, Any]:
     """Look at storage hosts; return how each is, what was learned of it, and the choice."""
-    code, size = Code(choosing.data, choosing.parity), parse_size(choosing.size)
+    code, size = code_of(stores, choosing), parse_size(choosing.size)
     now = time.time()
     with HostPool([host_at(url) for url in _named(stores)]) as pool, this_book(now) as book:
         found = look_around(pool, book, int(now))
@@ -266,7 +287,10 @@ def looked_at(
         stake = stake_of(book, asked, code, None, size, int(now))
         known = learning.learn(book, pool.names, int(now), horizon_of(stake))
         seen = learning.outlook(book, known, int(now), unmeasured=_usual(known))
-        told: dict[str, Any] = {"within": horizon_of(stake), "fails": stake.fails}
+        told: dict[str, Any] = {
+            "within": horizon_of(stake), "fails": stake.fails, "data": code.data,
+            "parity": code.parity,
+        }  # fmt: skip
         chosen: StoreChoice | None = None
         if enough(seen.bandwidth.tolist(), code):
             chosen = choose(seen, stake, code.data, code.parity)

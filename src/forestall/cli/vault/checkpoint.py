@@ -258,14 +258,20 @@ def gc(
         str | None, Setting("And all that are younger than this", shown="DURATION")
     ] = None,
     wait: Annotated[str, Setting("How long to wait for saves under way", shown="DURATION")] = "0",
+    repack: Annotated[
+        float, Setting("Write anew what is needed of packs of which less than this share is")
+    ] = collecting.SHARE,
     key: KeyFile = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Remove what no checkpoint needs; first let checkpoints go, where that is asked for.
 
-    Nothing is removed that a checkpoint or a save under way may need.
+    Nothing is removed that a checkpoint or a save under way may need. A pack of which little is
+    needed goes once that has been written to others; {repack} 0 leaves all packs as they are.
     """
+    if not 0 <= repack <= 1:
+        raise ParameterError("repack", repack, "a share from 0 to 1")
     keep = None
     if keep_last is not None:
         if keep_last < 1:
@@ -275,12 +281,16 @@ def gc(
     elif keep_within is not None:
         raise ParameterError("keep_within", keep_within, "{keep_last} beside it")
     seconds = float(parse_duration(wait, "wait"))
-    told = checkpoints.collected(store, forgotten=forget or (), keep=keep, wait=seconds, key=key)
+    told = checkpoints.collected(
+        store, forgotten=forget or (), keep=keep, wait=seconds, share=repack, key=key
+    )
     if as_json:
         say_json(told)
     elif not quiet:
         for name in told["forgotten"]:
             say(f"Forgotten: {name}")
+        if told["packs"]:
+            say(f"Moved {told_bytes(told['moved'])} out of {counted(told['packs'], 'pack')}.")
         say(f"Removed {counted(told['objects'], 'object')}, {told_bytes(told['removed'])}.")
     for text in told["said"]:
         say(text, error=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -15,12 +16,14 @@ from forestall.cli.runs.options import Json
 from forestall.cli.screen import say, say_json, show
 from forestall.cli.tokens import add_token, revoke_tokens, show_tokens
 from forestall.cli.vault.told import in_words
+from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
 from forestall.show.quantities import duration, percent, told_bytes
 
 with lazily():
-    from forestall.app.vault import stores
+    from forestall.app.vault import imported, stores
+    from forestall.vault import layouts
     from forestall.web.api import tokens as api_tokens
     from forestall.web.storage import service
 
@@ -109,9 +112,10 @@ def list_(
         if one["said"]:
             say(one["said"], error=True)
     if told["choice"] is None:
-        say(f"No choice: fewer than {choosing.data + choosing.parity} hosts answer.")
+        say(f"No choice: fewer than {told['data'] + told['parity']} hosts answer.")
     else:
-        say(f"* A checkpoint would go there: {in_words(told['choice'])}.")
+        code = layouts.told_code(told["data"], told["parity"])
+        say(f"* A checkpoint of {code} would go there: {in_words(told['choice'])}.")
 
 
 def _loads(one: dict[str, Any]) -> str:
@@ -149,6 +153,52 @@ def watch(
         print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {name}: {state}", flush=True)
 
     stores.watch(store, float(parse_duration(every, "every")), until, tell=tell)
+
+
+@command(
+    app,
+    "import",
+    "forestall storage import n1-agent n2-agent --store forestall://n1:9140 --store "
+    "forestall://n2:9140",
+    "forestall storage import agent --store /scratch/vault --host n1=/scratch/vault",
+)
+def import_(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR", help="An agent's folder, or a day file.", show_default=False),
+    ],
+    store: Stores,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host",
+            metavar="NAME=URL",
+            help="Which store the agent's host NAME is, where its URL does not say.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Take in what agents on storage hosts sampled there, so that saves know how these have been.
+
+    What this machine saw itself stays as it is.
+    """
+    names = {}
+    for one in host or ():
+        name, equals, url = one.partition("=")
+        if not (name and equals and url):
+            raise ParameterError("host", one, "NAME=URL, such as n1=/scratch/vault")
+        names[name] = url
+    told = imported.import_samples(paths, store, names)
+    if as_json:
+        say_json({"hosts": [asdict(one) for one in told]})
+        return
+    rows = [(one.name, one.host, f"{one.looks:,}", f"{one.away:,}", _day(one.begin), _day(one.end))
+            for one in told]  # fmt: skip
+    show(rows, ("Store", "Agent's host", "Looks", "Away", "From", "Until"), right=(2, 3))
+
+
+def _day(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 token_app = group_of(

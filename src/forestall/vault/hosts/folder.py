@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -38,8 +38,12 @@ class FolderHost(StorageHost):
 
     def put(self, key: str, data: bytes) -> None:
         """Write an object beside its place, wait for the disk, and rename it."""
+        self.put_parts(key, [data])
+
+    def put_parts(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
+        """Write an object beside its place, wait for the disk, and rename it."""
         with self.writing(key) as file:
-            file.write(data)
+            file.writelines(parts)
 
     def get(self, key: str) -> bytes:
         """Return an object."""
@@ -143,8 +147,8 @@ class FolderHost(StorageHost):
     def _beside(self, path: Path, stack: ExitStack) -> Path:
         """Return a file beside the place of an object, made with its folder."""
         for _ in range(TRIES - 1):
-            _make_folder(path.parent)
-            with suppress(UnwritableError):
+            with suppress(UnwritableError, FileNotFoundError):
+                _make_folder(path.parent)
                 return stack.enter_context(atomic_path(path, sync=True))
         _make_folder(path.parent)
         return stack.enter_context(atomic_path(path, sync=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from forestall.model.errors import InputError, ParameterError
@@ -75,6 +75,10 @@ class StorageHost(ABC):
     def put(self, key: str, data: bytes) -> None:
         """Store an object: whole and durable once this returns, or not at all. What stood there is
         replaced."""
+
+    def put_parts(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
+        """Store an object that is given in parts that follow one another, as `put` does."""
+        self.put(key, b"".join(parts))
 
     @abstractmethod
     def get(self, key: str) -> bytes:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Bools
-from forestall.vault.manifests import NAME
+from forestall.vault.packs import NAME
 from forestall.vault.ranks.states import Piece
 
 Names = npt.NDArray[np.void]

@@ -27,11 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import InputError
-from forestall.vault import keys
 from forestall.vault.chunks import cut_stream
 from forestall.vault.known import KnownChunks
 from forestall.vault.leases import check_lease, lease
-from forestall.vault.manifests import Manifest, SavedEntry, references_of, runs_of
+from forestall.vault.manifests import Manifest, SavedEntry, only_used, references_of, runs_of
 from forestall.vault.ranks.members import Links
 from forestall.vault.ranks.names import NameList, merged
 from forestall.vault.ranks.states import Buffer
@@ -134,7 +133,7 @@ class SharedSave:
                 made = self._with(made, more)
             check_lease(vault, made.name)
             copies = copies_for(vault, made.code)
-            vault.pool.put_everywhere(keys.MANIFESTS + made.name, vault.envelope(made), copies)
+            vault.pool.put_everywhere(made.key, vault.envelope(made), copies)
             still_there(vault, made)
         return made
 
@@ -167,10 +166,9 @@ class SharedSave:
                 first, size = len(lengths), 0
                 with one.open() as stream:
                     for cuts in cut_stream(stream, self._vault.rules.cutting, self._vault.name_of):
-                        for name, data in cuts:
-                            names += name
-                            lengths.append(len(data))
-                            size += len(data)
+                        names += b"".join(cuts.names)
+                        lengths.extend(map(len, cuts.parts))
+                        size += cuts.size
                 entries.append(
                     SavedEntry(one.path, "file", 0o600, now, size, first, len(lengths) - first)
                 )
@@ -194,7 +192,7 @@ class SharedSave:
             self._known = known_chunks(self._vault, self.settings.label)
             raw = self._merged.whole.names.tobytes()
             size = 32
-            found = [self._known.find(raw[at : at + size]) for at in range(0, len(raw), size)]
+            found = self._known.find([raw[at : at + size] for at in range(0, len(raw), size)])
             self._refs = np.array([_NONE if one is None else one for one in found], np.uint64)
             return {"write": (self._refs == _NONE).astype(np.uint8)}
 
@@ -297,8 +295,8 @@ class SharedSave:
                         name = raw[32 * place : 32 * place + 32]
                         if self._vault.name_of(memoryview(data)) != name:
                             raise InputError(f"{one.path} was changed while it was saved")
-                        part = parts.setdefault(writer.part, len(parts))
-                        refs[place] = (part << 32) + writer.add(name, data)
+                        ((part, first, _),) = writer.add([(name, data)])
+                        refs[place] = (parts.setdefault(part, len(parts)) << 32) + first
                         left[place] = False
                         new += len(data)
             writer.finish()
@@ -319,12 +317,9 @@ class SharedSave:
 
     def _manifest(self, entries: Sequence[SavedEntry], runs: npt.NDArray[np.uint32]) -> Manifest:
         """Return the checkpoint; only directories that it needs are in it."""
-        used, renamed = np.unique(runs[:, 0], return_inverse=True)
-        runs = runs.copy()
-        runs[:, 0] = renamed.reshape(-1)
+        runs, names = only_used(runs, self._known.directories)
         figures = dict(zip(_FIGURES, self._total.tolist(), strict=True))
         figures["ranks"] = self._tree.links.size
-        names = tuple(self._known.directories[k] for k in used.tolist())
         vault, settings = self._vault, self.settings
         return Manifest(
             self.name, int(vault.clock()), settings.label, settings.code, names, runs,
@@ -341,11 +336,12 @@ class SharedSave:
                 for cuts in cut_stream(
                     io.BytesIO(data), self._vault.rules.cutting, self._vault.name_of
                 ):
-                    for name, part in cuts:
-                        if writer.part not in parts:
-                            parts.append(writer.part)
-                        where = parts.index(writer.part)
-                        found.append((where << 32) + writer.add(name, bytes(part)))
+                    chunks = [(name, bytes(one)) for name, one in zip(*cuts, strict=True)]
+                    for part, at, some in writer.add(chunks):
+                        if part not in parts:
+                            parts.append(part)
+                        base = (parts.index(part) << 32) + at
+                        found.extend(range(base, base + some))
                 entries.append(SavedEntry(path, "file", 0o600, int(self._vault.clock() * 1e9),
                                      len(data), count + first, len(found) - first))  # fmt: skip
             writer.finish()

@@ -76,9 +76,11 @@ class StoreBook:
         """Let go of the file."""
         self._base.close()
 
-    def add_looks(self, looks: Iterable[tuple[str, int, HostLook | None]]) -> None:
+    def add_looks(
+        self, looks: Iterable[tuple[str, int, HostLook | None]], *, over: bool = True
+    ) -> None:
         """Write down what hosts said of themselves: (host, s since 1970, look); None: it did not
-        answer."""
+        answer. What was seen at the same time is written `over`, or stays."""
         rows = []
         for host, at, look in looks:
             told: tuple[float | None, ...] = (None, None)
@@ -86,7 +88,8 @@ class StoreBook:
                 told = (_or_none(load_of(look)), _or_none(look.since))
             rows.append((host, at, int(look is not None), *told))
         with self._writing() as base:
-            base.executemany("INSERT OR REPLACE INTO looks VALUES (?, ?, ?, ?, ?)", rows)
+            how = "REPLACE" if over else "IGNORE"
+            base.executemany(f"INSERT OR {how} INTO looks VALUES (?, ?, ?, ?, ?)", rows)
 
     def add_transfer(self, host: str, at: float, moved: float, seconds: float) -> None:
         """Write down how long so many bytes took."""

@@ -38,7 +38,7 @@ def probe(pool: HostPool, book: StoreBook, now: float) -> None:
             continue
         before = pool.seen[number].moved, pool.seen[number].seconds
         try:
-            pool.put(number, key, data).result()
+            pool.put(number, key, [data]).result()
             pool.hosts[number].delete(key)
         except HostError:
             continue
