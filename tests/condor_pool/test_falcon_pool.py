@@ -32,7 +32,8 @@ def save(*_):
         file.write(f"{{step}} {{total}} {{result.tell()}}")
     os.replace(sys.argv[1] + ".new", sys.argv[1])
 step = total = size = 0
-if os.path.exists(sys.argv[1]):
+moved = os.path.exists(sys.argv[1])
+if moved:
     step, total, size = map(int, open(sys.argv[1]).read().split())
 result = open(sys.argv[2], "a+")
 result.truncate(size)
@@ -44,7 +45,9 @@ while step < {STEPS}:
     total, step = (31 * total + step) % 1_000_003, step + 1
     print(step, total, file=result, flush=True)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
-    time.sleep(0.05)
+    time.sleep(0.02)
+    while step >= {STEPS // 2} and not moved:
+        time.sleep(0.05)  # on the first machine it waits halfway, however quick that is
 print("done", flush=True)
 """
 
