@@ -8,7 +8,7 @@ from forestall.app.cycle.words import host_hours, scheduler_name
 from forestall.app.kit.measure import Measure, whole
 from forestall.app.kit.report import hours_of, measured
 from forestall.app.kit.shares import sureness
-from forestall.app.kit.vaulted import vault_facts
+from forestall.app.vault.vaulted import vault_facts
 from forestall.show import words
 from forestall.show.facts import Fact
 from forestall.show.words import Summary

@@ -16,7 +16,7 @@ from forestall.app.cycle.told import ToldRun
 from forestall.app.kit.report import hours_of, measured, measures_by, part, run_report
 from forestall.app.kit.shares import shared_fate, sureness
 from forestall.app.kit.tables import fates_of, fates_table
-from forestall.app.kit.vaulted import sections_of, vault_section
+from forestall.app.vault.vaulted import sections_of, vault_section
 from forestall.show import words as plain
 from forestall.show.blocks import Figure
 from forestall.show.report import Report, Section

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall.app.kit.measure import Measure
 from forestall.app.kit.report import measured
-from forestall.app.kit.vaulted import vault_facts
 from forestall.app.promise import words
+from forestall.app.vault.vaulted import vault_facts
 from forestall.engine.promise.policies import POLICIES
 from forestall.show import words as say_
 from forestall.show.facts import Fact

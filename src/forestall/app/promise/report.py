@@ -15,9 +15,9 @@ import polars as pl
 
 from forestall.app.kit.report import measured, measures_by, run_report
 from forestall.app.kit.tables import ENDS, Column, parts_table, tabled
-from forestall.app.kit.vaulted import sections_of, vault_section
 from forestall.app.promise import digest, figures, words
 from forestall.app.promise.gantt import gantt
+from forestall.app.vault.vaulted import sections_of, vault_section
 from forestall.model.cleaning import Cleaning
 from forestall.reliability.shares import wilson
 from forestall.show import words as say_

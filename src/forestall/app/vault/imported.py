@@ -75,7 +75,7 @@ def import_samples(
     if not told:
         raise InputError(
             f"no sample of the last {KEPT // 86_400} days is of one of these stores; expected "
-            f"agents on {', '.join(sorted(wanted)) or 'hosts named by --host NAME=URL'}"
+            f"agents on {', '.join(sorted(wanted)) or 'hosts named by {host}'}"
         )
     return told
 

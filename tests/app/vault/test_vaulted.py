@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from forestall.app.cycle import digest as of_cycle
-from forestall.app.kit.vaulted import sections_of, vault_facts, vault_section
 from forestall.app.promise import digest as of_promises
+from forestall.app.vault.vaulted import sections_of, vault_facts, vault_section
 from forestall.show.words import NOTHING
 
 CYCLE: dict[str, Any] = {
