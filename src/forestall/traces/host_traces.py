@@ -227,7 +227,7 @@ def _is_job_log(path: Path) -> bool:
         columns = header_names(text_of(read_head(path)).split("\n")[0]) if form == "table" else ()
     except TraceError:
         return False
-    return form == "swf" or set(REQUIRED) <= set(columns)
+    return form in ("swf", "usage") or set(REQUIRED) <= set(columns)
 
 
 def _column(names: Sequence[str], known: Sequence[str]) -> tuple[str, float] | None:

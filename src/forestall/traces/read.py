@@ -16,11 +16,14 @@ from forestall.traces.files.delimited import header_names
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.parquet import is_parquet
+from forestall.traces.jobs.lanl_usage import is_lanl_usage, read_lanl_usage
 from forestall.traces.jobs.swf import read_swf
 from forestall.traces.jobs.swf_rows import is_swf
 from forestall.traces.jobs.table import REQUIRED, read_job_table
 
 HEAD_LINES = 50
+_OF_PROCESSORS = {"swf": read_swf, "usage": read_lanl_usage}
+"""Readers of job logs whose sizes are processors."""
 
 
 def read_jobs(
@@ -30,20 +33,23 @@ def read_jobs(
     jobs: str | None = None,
     strict: bool = False,
 ) -> Jobs:
-    """Read a job log: SWF, or a job table as CSV or Parquet, told apart by what is in it.
+    """Read a job log: SWF, a usage log of Los Alamos, or a job table as CSV or Parquet, told apart
+    by what is in it.
 
     Parameters
     ----------
     path : the file; text may be packed (.gz, .xz, .zst)
-    processors_per_node : for SWF, whose sizes are processors; tables count nodes
+    processors_per_node : for the first two, whose sizes are processors; tables count nodes
     jobs : which rows to take, such as ``1:10000``: positions from 1, both ends included, among the
         usable rows in submit order; either end may be left out
     strict : whether a row that must be left out or changed is an error
 
     Raises TraceError where the file cannot be used, ParameterError for a bad parameter.
     """
-    if job_format(path) == "swf":
-        whole = read_swf(path, processors_per_node=processors_per_node, strict=strict)
+    form = job_format(path)
+    if form in _OF_PROCESSORS:
+        read = _OF_PROCESSORS[form]
+        whole = read(path, processors_per_node=processors_per_node, strict=strict)
     else:
         if processors_per_node != 1:
             allowed = "1: the sizes of a job table are nodes already"
@@ -68,11 +74,15 @@ def slice_jobs(jobs: Jobs, text: str) -> Jobs:
 
 
 def job_format(path: str | Path) -> str:
-    """Return the format of a job log: "swf" or "table". Raises TraceError where it is neither."""
+    """Return the format of a job log: "swf", "usage" or "table". Raises TraceError where it is none
+    of them."""
     place = Path(path)
     if place.is_file() and is_parquet(place):
         return "table"
-    for line in _head(place).lines:
+    lines = _head(place).lines
+    if is_lanl_usage(lines):
+        return "usage"
+    for line in lines:
         if line.lstrip().startswith(";"):
             return "swf"
         if not line.strip():
