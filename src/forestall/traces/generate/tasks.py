@@ -5,7 +5,8 @@ clusters", ARES 2009, tell of LANL's system 20: 112,454 jobs of 1 to 256 tasks i
 time of 8.28 h; 90 % of the finished jobs within 9 h, less than 1 % longer than a week. One
 lognormal law can meet all three (a median of 22 min, a deviation of 2.5 of the logarithm), but the
 longest job of a year would then last for years. So run times are a mixture of two: many short jobs,
-and some that last for days, the longest for weeks. The log itself was published (LA-UR-06-0803; `lanl_usage`).
+and some that last for days, the longest for weeks. The log itself was published: LA-UR-06-0803,
+`lanl_usage`.
 """
 
 from __future__ import annotations
