@@ -33,7 +33,9 @@ def test_every_module_of_commands_is_in_the_table() -> None:
         for path in folder.rglob("*.py")
         if re.search(r"\napp = (typer\.Typer\(\)\n|group_of)", path.read_text())
     }
-    assert defined == {entry.module for entry in commands.COMMANDS}
+    groups = {entry.module for entry in commands.COMMANDS}
+    # `guest_submit` adds to the group of `guest`, which it loads.
+    assert defined == groups - {"hosts.guest_submit"} | {"hosts.guest"}
 
 
 def test_the_help_shows_every_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -142,8 +142,8 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "machines", "hosts.machines", LIVE,
-        "Start virtual machines with QEMU on the nodes of a fleet, and move them, running, before "
-        "nodes fail.",
+        "Start virtual machines on the nodes of a fleet, and move them, running, before nodes "
+        "fail: with QEMU on this host, or with libvirt on many.",
     ),
     CommandEntry(
         "checkpoint", "vault.checkpoint", LIVE,

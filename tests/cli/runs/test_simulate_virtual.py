@@ -255,6 +255,7 @@ WRONG = [
     ["--slack", "loose"],
     ["--processors-per-node", "0"],
     ["--processors-per-node", "2.5"],
+    ["--node-sizes", "3"],
     ["--processors-per-node", "many"],
     ["--nodes", "0"],
     ["--seed", "-1"],

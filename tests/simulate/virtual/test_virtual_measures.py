@@ -120,9 +120,10 @@ def by_the_second(outcome: VirtualOutcome) -> dict[str, int]:
     """Return held, down and idle capacity, thousandths of processor-seconds."""
     start, end = int(outcome.workload.jobs.submit[0]), outcome.end
     log, given = outcome.failures, outcome.parameters
-    capacity = 1000 * given.processors_per_node
     held = down = 0
+    sizes = [round(1000 * one.processors) for one in given.machine for _ in range(one.nodes)]
     for node in range(given.nodes):
+        capacity = sizes[node]
         stays = outcome.runs[outcome.runs["node"] == node]
         outages = [
             (int(row["time"]), int(row["time"] + log.downtime[row["number"]]))
@@ -137,7 +138,7 @@ def by_the_second(outcome: VirtualOutcome) -> dict[str, int]:
                 down += capacity
             assert now <= capacity
             held += now
-    total = given.nodes * capacity * (end - start)
+    total = sum(sizes) * (end - start)
     return {"held": held, "down": down, "idle": total - held - down, "total": total}
 
 

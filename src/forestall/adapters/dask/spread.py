@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -22,6 +24,7 @@ from forestall.__about__ import __version__
 from forestall.adapters.dask.place import MEBI, WORKERS, DaskPlace, Place, SlurmPlace
 from forestall.model.errors import InputError, MissingExtraError, UnreachableError
 
+_ctrl_c = signal.getsignal(signal.SIGINT)
 try:
     import dask
     import distributed
@@ -29,6 +32,9 @@ try:
     from distributed.scheduler import KilledWorker
 except ImportError:
     raise MissingExtraError("work on a cluster", "scale") from None
+finally:
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _ctrl_c)  # dask_jobqueue takes it for its own as it is loaded
 
 Thing = TypeVar("Thing")
 Made = TypeVar("Made")

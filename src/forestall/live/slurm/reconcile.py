@@ -183,8 +183,8 @@ def rounded(time: int, length: int) -> int:
     """Return a time that is later by less than a grain, or the same: the coarsest of `_GRAINS` that
     is at most 2 % of a length, s.
 
-    >>> rounded(1000, 86_400), rounded(1000, 600), rounded(1000, 60)
-    (1800, 1005, 1000)
+    >>> rounded(1001, 86_400), rounded(1001, 600), rounded(1001, 60)
+    (1800, 1005, 1001)
     """
     for grain in _GRAINS:
         if grain * _SHARE <= length:
