@@ -73,8 +73,8 @@ def read_lanl_usage(
     job = batch[order]
     again = len(job) - len(np.unique(job))
     if again:
-        text = f"batch ids that come again ({again} times): jobs are numbered anew"
-        cleaning = cleaning.plus("batch_id_again", text, "kept", [Path(path).name])
+        said = f"batch ids that come again ({again} times): jobs are numbered anew"
+        cleaning = cleaning.plus("batch_id_again", said, "kept", [Path(path).name])
         job = np.arange(1, len(job) + 1)
     return Jobs(
         job,
