@@ -10,15 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from forestall.__about__ import __version__
-from forestall._lazy import lazily
 from forestall.cli import INTERRUPTED, UNREACHABLE, UNUSABLE, complain
 from forestall.cli.commands import LazyGroup
 from forestall.cli.registry import ReaderLeftError, StoppedError, examples
 from forestall.cli.typed import as_typed, options_of
-from forestall.model.errors import ForestallError, UnreachableError
-
-with lazily():
-    pass
+from forestall.model.errors import ForestallError, MissingExtraError, UnreachableError
 
 app = typer.Typer(
     name="forestall",
@@ -84,13 +80,17 @@ def run(
 
 
 def _options(command: Any, arguments: Sequence[str]) -> dict[str, str]:
-    """Return the options of the command that these arguments name, by parameter."""
-    for word in arguments:
-        inner = getattr(command, "commands", {})
-        if word not in inner:
-            break
-        command = inner[word]
-    return options_of(command.params)
+    """Return the options of the command that these arguments name, by parameter; none of one whose
+    extra is missing, which is what is to be said then."""
+    try:
+        for word in arguments:
+            inner = getattr(command, "commands", {})
+            if word not in inner:
+                break
+            command = inner[word]
+        return options_of(command.params)
+    except MissingExtraError:
+        return {}
 
 
 def _show_version(asked: bool) -> None:

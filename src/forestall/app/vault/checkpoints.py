@@ -223,7 +223,7 @@ def collected(
     forgotten: Sequence[str] = (),
     keep: Retention | None = None,
     wait: float = 0.0,
-    share: float = SHARE,
+    share: float | None = None,
     key: Path | None = None,
     progress: Callable[[CollectedTold], None] = lambda told: None,
 ) -> dict[str, Any]:
@@ -235,7 +235,9 @@ def collected(
             named += [one.name for one in outdated(vault.manifests(), keep, vault.clock())]
         for name in named:
             forget(vault, name)
-        return {**asdict(collect(vault, wait=wait, share=share, tell=progress)), "forgotten": named}
+        least = SHARE if share is None else share
+        told = collect(vault, wait=wait, share=least, tell=progress)
+        return {**asdict(told), "forgotten": named}
 
 
 def state_of(stores: Sequence[str], *, key: Path | None = None) -> dict[str, Any]:

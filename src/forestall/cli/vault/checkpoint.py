@@ -259,8 +259,11 @@ def gc(
     ] = None,
     wait: Annotated[str, Setting("How long to wait for saves under way", shown="DURATION")] = "0",
     repack: Annotated[
-        float, Setting("Write anew what is needed of packs of which less than this share is")
-    ] = collecting.SHARE,
+        float | None,
+        Setting(
+            "Write anew what is needed of packs of which less than this share is (default: 0.5)"
+        ),
+    ] = None,
     key: KeyFile = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -270,7 +273,7 @@ def gc(
     Nothing is removed that a checkpoint or a save under way may need. A pack of which little is
     needed goes once that has been written to others; {repack} 0 leaves all packs as they are.
     """
-    if not 0 <= repack <= 1:
+    if repack is not None and not 0 <= repack <= 1:
         raise ParameterError("repack", repack, "a share from 0 to 1")
     keep = None
     if keep_last is not None:

@@ -10,11 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from forestall.app.vault.checkpoints import open_vault
+from forestall._lazy import lazily
 from forestall.live.guest.settings import GuestSettings
 from forestall.live.runner.calls import asking
 from forestall.model.errors import ParameterError
-from forestall.vault.runs import look_at_run
+
+with lazily():  # guests that no vault has do without its extra
+    from forestall.app.vault import checkpoints
+    from forestall.vault import runs
 
 QUIET: Final = ("--lease", "3m")
 """It stands still while its owner needs the host, and gives no sign of life."""
@@ -61,8 +64,8 @@ def words_of(name: str, options: str) -> tuple[str, ...]:
     Raises ParameterError where the vault knows of none, InputError where it does not answer.
     """
     stores, key = vault_of(options)
-    with open_vault(stores, key=key) as vault:
-        history, _ = look_at_run(vault, name)
+    with checkpoints.open_vault(stores, key=key) as vault:
+        history, _ = runs.look_at_run(vault, name)
     if not history.words or history.code is not None:
         allowed = "a run that has not finished" if history.words else "a run that its vault knows"
         raise ParameterError("NAME", name, allowed)

@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
+from forestall._lazy import lazily
 from forestall.adapters.condor import commands
 from forestall.adapters.condor.attributes import (
     AVAILABLE,
@@ -28,8 +29,6 @@ from forestall.adapters.condor.expressions import MAX_AGE
 from forestall.adapters.condor.falcon import JobNeeds
 from forestall.adapters.condor.submit import GuestJob, submit_text
 from forestall.app.hosts.condor import own_program
-from forestall.app.hosts.guest.outlive import option_words, run_words, vault_of
-from forestall.app.vault.checkpoints import open_vault
 from forestall.decide.cycle.falcon import choose
 from forestall.decide.cycle.horizons import CompletionBand, HostHorizons, completion_band
 from forestall.model.errors import ForestallError, ParameterError, TraceError, of_system
@@ -39,7 +38,15 @@ from forestall.show.blocks import Table
 from forestall.show.report import Report, Section
 from forestall.show.words import or_dash
 from forestall.traces.files.atomic import atomic_path
-from forestall.vault.runs import RunHistory, checked_name, look_at_run
+
+with lazily():  # guests that no vault has do without its extra
+    from forestall.app.hosts.guest import outlive as outliving
+    from forestall.app.vault import checkpoints
+    from forestall.vault import runs
+
+if TYPE_CHECKING:
+    from forestall.vault.repository import Vault
+    from forestall.vault.runs import RunHistory
 
 SUBMITTED: Final = "condor"
 """The folder of submitted guests in that of agent and guests."""
@@ -133,9 +140,9 @@ def submit_guest(
     """
     if not words:
         raise ParameterError("CMD", "", "a command to run, after --")
-    known = checked_name(name or Path(words[0]).name.strip("._-") or "guest")
-    options = option_words(outlive)
-    stores, key = vault_of(outlive)
+    known = runs.checked_name(name or Path(words[0]).name.strip("._-") or "guest")
+    options = outliving.option_words(outlive)
+    stores, key = outliving.vault_of(outlive)
     place = (folder / SUBMITTED / known).absolute()
     before = _read(place)
     if before is not None and state_of(_ads([before]).get(before.cluster)) not in (*OVER, UNKNOWN):
@@ -143,7 +150,7 @@ def submit_guest(
     program = asked.program or own_program()
     if not program:
         raise ParameterError("program", "", "the path of forestall on the machines")
-    run = run_words(known, options, asked.leave_below)
+    run = outliving.run_words(known, options, asked.leave_below)
     job = GuestJob(
         known, program, run, words, JobNeeds(asked.time / 3600, asked.checkpoint_size),
         str(Path.cwd()), asked.leave_below or None, lines,
@@ -259,8 +266,10 @@ def _at(band: CompletionBand | None, name: str, now: float) -> float | None:
 def _ran(guest: SubmittedGuest) -> float | None:
     """Return how long a guest ran so far, by its vault; None where that does not answer."""
     try:
-        with open_vault(guest.stores, key=Path(guest.key) if guest.key else None) as vault:
-            history, sign = look_at_run(vault, guest.name)
+        with checkpoints.open_vault(
+            guest.stores, key=Path(guest.key) if guest.key else None
+        ) as vault:
+            history, sign = runs.look_at_run(vault, guest.name)
     except (ForestallError, OSError):
         return 0.0 if not guest.stores else None
     return max(history.ran, 0.0 if sign is None else sign.ran)
@@ -360,7 +369,11 @@ def told_line(facts: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def _vault_of(guest: SubmittedGuest) -> Vault:
+    return checkpoints.open_vault(guest.stores, key=Path(guest.key) if guest.key else None)
+
+
 def history_of(guest: SubmittedGuest) -> RunHistory:
     """Return what became of a guest so far. Raises InputError where its vault does not answer."""
-    with open_vault(guest.stores, key=Path(guest.key) if guest.key else None) as vault:
-        return look_at_run(vault, guest.name)[0]
+    with _vault_of(guest) as vault:
+        return runs.look_at_run(vault, guest.name)[0]
