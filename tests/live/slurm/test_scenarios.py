@@ -47,6 +47,14 @@ def test_small_scenarios_that_failed_once(seed: int) -> None:
     play_small(seed)
 
 
+@pytest.mark.xfail(strict=True, reason="known defects, to be mended next")
+@pytest.mark.parametrize("seed", [5_017_239, 5_021_997, 5_054_724])
+def test_small_scenarios_that_still_fail(seed: int) -> None:
+    """A start that is told on a node that we drained (2); a person wrote over the comment of a job,
+    and its promise was taken for a cancelled one."""
+    play_small(seed)
+
+
 def test_a_refusal_says_nothing_of_the_try_before_it() -> None:
     """Seed 1186: a job arrived late, after another try to submit it had been refused."""
     play(1186)
