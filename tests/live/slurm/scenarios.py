@@ -22,6 +22,7 @@ from forestall.live.slurm.testing import MARGIN, CheckedReturns, NodeTest
 from forestall.model.cluster.actions import DrainNode, ResumeNode, Submit
 from forestall.model.cluster.faults import WriteError
 from forestall.model.cluster.marks import Mark
+from forestall.model.cluster.nouns import ClusterRun
 from forestall.model.errors import InputError, LedgerError
 from forestall.model.live.desk import JobOrder
 from forestall.model.live.intents import Action, Intent, IntentState, Role
@@ -295,9 +296,18 @@ class Scenario:
                 for run in runs
                 if Mark.parse(run.comment, "").promise == row.promise
                 and run.end is not None and run.end <= promise.deadline
+                and not self._twin_of_one_taken_off(row, run)
             ]  # fmt: skip
             fine = bool(ends) if row.outcome == "kept" else not ends
             self.must(fine, f"{row} and what is true: {ends}")
+
+    def _twin_of_one_taken_off(self, row: OutcomeRow, run: ClusterRun) -> bool:
+        """Whether a person took the tag off a promise's job, so that it was void, and only then a
+        first try to submit it arrived that had given no answer: nobody could know of that job."""
+        off = any(act.what == "comment" and act.target == str(row.job)
+                  for act in self.world.state.acts)  # fmt: skip
+        later = run.submit is not None and run.submit > row.at
+        return off and later and row.outcome == "void" and run.job != row.job
 
     def stale(self) -> None:
         """No deed on what a decision did not know, and none long after it expired."""

@@ -164,9 +164,11 @@ def reconcile(
     jobs = {key: told for key, told in known.items() if key not in gone}
     arrivals, coming, jobs = _come(jobs, beliefs, picture, number, now)
     jobs |= {key: beliefs.jobs[key] for key in unseen if key in beliefs.jobs}
-    starting = {name for told in jobs.values() for name in told.nodes} - {
-        name for told in beliefs.jobs.values() for name in told.nodes
-    }
+    starting = {
+        name
+        for key, told in jobs.items() if not _goes_on(told, beliefs.jobs.get(key))
+        for name in told.nodes
+    }  # fmt: skip
     nodes = _nodes(beliefs, picture, number, starting, now)
     events = (*leaving, *coming, *nodes)
     count = beliefs.count + len(arrivals)
@@ -336,6 +338,12 @@ def _come(
         events += _moved(told, job, nodes, until, number, now)
         jobs[key] = told._replace(restarts=job.restarts, nodes=nodes, until=until)
     return tuple(arrivals), events, jobs
+
+
+def _goes_on(told: ToldJob, before: ToldJob | None) -> bool:
+    """Return whether a job has the nodes that it had, of the same run."""
+    same = ("position", "nodes", "restarts")
+    return before is not None and all(getattr(told, n) == getattr(before, n) for n in same)
 
 
 def _by_submit(item: tuple[int, ClusterJob]) -> tuple[int, int]:
