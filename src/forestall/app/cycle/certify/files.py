@@ -15,7 +15,7 @@ from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.intervals import firsts, lasts
 from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, Rows, Sheet, Summary
 from forestall.model.cycle import Fate, StayEnd
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import TraceError
 from forestall.model.own import is_own
 from forestall.model.units import MAX_SECONDS
 from forestall.model.vault.stores import Stores
@@ -153,17 +153,6 @@ class Spans(Rows):
         return self.state <= 1
 
 
-def _stores(said: Summary) -> Stores | None:
-    """Return where checkpoints go, None where they cost what the parameters say."""
-    parameters = said.held.get("parameters")
-    if not isinstance(parameters, dict) or parameters.get("vault") is None:
-        return None
-    try:
-        return Stores.of(said.value("parameters.vault", (str,), "settings of stores"))
-    except ParameterError as error:
-        raise TraceError(said.path, str(error), field="parameters.vault") from None
-
-
 @dataclass(frozen=True)
 class Given:
     """What the certifier takes from `summary.json`: parameters, and where the host traces begin and
@@ -212,7 +201,7 @@ class Given:
             begin=begin,
             end=end,
             period=said.whole(t + "period", 1, MAX_SECONDS),
-            stores=_stores(said) if resumes else None,
+            stores=said.stores() if resumes else None,
         )
 
     @property

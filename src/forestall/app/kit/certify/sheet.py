@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.own import is_own
 from forestall.model.units import MAX_SECONDS
+from forestall.model.vault.stores import Stores
 
 Int = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
@@ -288,6 +289,16 @@ class Summary:
         """Return the summary of a run's folder."""
         path = folder / "summary.json"
         return cls(path, read_summary(path))
+
+    def stores(self) -> Stores | None:
+        """Return where checkpoints go, None where they cost what the parameters say."""
+        parameters = self.held.get("parameters")
+        if not isinstance(parameters, dict) or parameters.get("vault") is None:
+            return None
+        try:
+            return Stores.of(self.value("parameters.vault", (str,), "settings of stores"))
+        except ParameterError as error:
+            raise TraceError(self.path, str(error), field="parameters.vault") from None
 
     def value(self, keys: str, kinds: tuple[type, ...], expected: str) -> Any:
         """Return a value of one of these kinds."""

@@ -16,7 +16,7 @@ from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, Rows, Sheet, Summary
 from forestall.app.kit.certify.sums import per
 from forestall.app.promise.certify.pieces import Pieces, outages_of
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.model.vault.stores import Stores
 
@@ -222,20 +222,9 @@ class Given:
             utilization=said.measure("utilization"),
             lost_work=said.measure("lost_work"),
             node_seconds=account,
-            stores=_stores(said),
+            stores=said.stores(),
             vault=said.held.get("vault"),
         )
-
-
-def _stores(said: Summary) -> Stores | None:
-    """Return where checkpoints go, None where they cost what the parameters say."""
-    parameters = said.held.get("parameters")
-    if not isinstance(parameters, dict) or parameters.get("vault") is None:
-        return None
-    try:
-        return Stores.of(said.value("parameters.vault", (str,), "settings of stores"))
-    except ParameterError as error:
-        raise TraceError(said.path, str(error), field="parameters.vault") from None
 
 
 @dataclass(frozen=True)
