@@ -35,7 +35,7 @@ FILES: Final = {False: 30, True: 72}
 """Day files that are read at most: 20 weekdays lie in four weeks, 20 weekend days in ten."""
 FAR: Final = 10 * 365 * DAY
 """Seconds that stand for a host that was never seen to leave."""
-AT_ONCE: Final = 4
+AT_ONCE: Final = 2
 """Day files that are held at a time: the agent is to take no more memory than 60 MB, ever."""
 S5: Final = 4
 
