@@ -275,3 +275,16 @@ def test_started_with_its_output_closed() -> None:
     command = f"{sys.executable} -m forestall --version >&-"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_one_thread_of_linear_algebra_and_what_we_start_may_have_its_own() -> None:
+    code = (
+        "import os; from forestall.cli import main; main(['--version']); import numpy; "
+        "print(len(os.listdir('/proc/self/task')), os.environ.get('OPENBLAS_NUM_THREADS'))"
+    )
+    for given, told in ({}, "1 None"), ({"OPENBLAS_NUM_THREADS": "2"}, "2 2"):
+        around = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"} | given
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=around, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-1] == told

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 UNUSABLE = 2
 UNREACHABLE = 3
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def main(
@@ -36,6 +37,7 @@ def main(
     Whatever is wrong with the input is one line on standard error.
     """
     try:
+        _load_numpy()
         with _ended_like_interrupted():
             code = application.run(sys.argv[1:] if arguments is None else arguments, app, name)
         sys.stdout.flush()
@@ -46,6 +48,18 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
     return code
+
+
+def _load_numpy() -> None:
+    """Load NumPy with one thread of its linear algebra, unless the user chose: each of them spins
+    for some 50 ms before it sleeps, in every command. What we start does not inherit this."""
+    if "numpy" in sys.modules or BLAS_THREADS in os.environ:
+        return
+    os.environ[BLAS_THREADS] = "1"
+    try:
+        import numpy  # noqa: F401, PLC0415 # reads it once, here
+    finally:
+        del os.environ[BLAS_THREADS]
 
 
 @contextmanager

@@ -38,7 +38,7 @@ _BETTER: Final = 0.98
 """Share of what Zstandard makes of a sample at which Blosc2, which is slower, is worth it."""
 _WORTH: Final = 0.99
 """Of a sample that takes more than this share no way is any good."""
-_PROBE: Final = 2048
+_PROBE: Final = 1024
 """Bytes from the middle of a chunk by which is seen, in such a pack, whether it is another one."""
 _ZSTD_BEGINS: Final = b"\x28\xb5\x2f\xfd"
 _BLOSC2_HEAD: Final = struct.Struct("<4xI")
