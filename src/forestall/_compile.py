@@ -9,9 +9,11 @@ With `NUMBA_DISABLE_JIT=1` the same functions run as plain Python.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -21,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 from numba import types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic, overload
 
 PACKAGE = Path(__file__).parent
@@ -77,7 +80,31 @@ def _compiled(function: F, **options: Any) -> F:
         compiled: F = numba.jit(**FLAGS, **caching, **options)(function)
     finally:
         numba.config.CACHE_DIR = before
+    if caching.get("cache"):
+        _by_one_process(compiled)
     return compiled
+
+
+def _by_one_process(compiled: Any) -> None:
+    """Have only one of several processes compile a function that is not in the cache: the others
+    wait, and load what it made. A function is locked before those that it calls, and by one thread
+    of a process at a time, so that nobody waits for ever."""
+    index, compile_here = compiled._cache._cache_file._index_path, compiled.compile
+    under_way = False
+
+    def compile_once(signature: Any) -> Any:
+        nonlocal under_way
+        with global_compiler_lock, ExitStack() as held:
+            if not (under_way or os.path.exists(index)):
+                with suppress(OSError):  # where locks are not to be had each compiles for itself
+                    fcntl.flock(held.enter_context(open(f"{index}.lock", "w")), fcntl.LOCK_EX)
+            before, under_way = under_way, True  # a function may call itself
+            try:
+                return compile_here(signature)
+            finally:
+                under_way = before
+
+    compiled.compile = compile_once
 
 
 def kernel(function: F) -> F:

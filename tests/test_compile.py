@@ -1,0 +1,48 @@
+"""Compiled functions are kept: what one process compiled, others load."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from forestall._compile import INTERPRETED
+
+KERNELS = """
+from forestall._compile import entry
+
+@entry
+def halved(x):
+    return x if x <= 1 else halved(x // 2) + 1
+"""
+CALL = "import kernels_here as k; print(k.halved(9), sum(k.halved.stats.cache_misses.values()))"
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+
+
+def begin(folder: Path, code: str = CALL) -> subprocess.Popen[str]:
+    source = Path(__file__).parents[1] / "src"
+    around = os.environ | {"FORESTALL_KERNEL_CACHE": str(folder / "kept"),
+                           "PYTHONPATH": f"{source}:{folder}"}  # fmt: skip
+    (folder / "kernels_here.py").write_text(KERNELS)
+    return subprocess.Popen([sys.executable, "-c", code], env=around, stdout=-1, text=True)
+
+
+def test_one_of_several_processes_compiles(tmp_path: Path) -> None:
+    told = [one.communicate()[0].split() for one in [begin(tmp_path) for _ in range(4)]]
+    assert sorted(told) == [["4", "0"]] * 3 + [["4", "1"]]
+
+
+def test_who_dies_while_compiling_keeps_nobody_waiting(tmp_path: Path) -> None:
+    dying = """
+import llvmlite.binding, os, signal
+llvmlite.binding.parse_assembly = lambda *a: os.kill(os.getpid(), signal.SIGKILL)
+"""
+    held = begin(tmp_path, dying + CALL)
+    assert held.wait() == -signal.SIGKILL
+    held.stdout.close()  # type: ignore[union-attr]
+    assert begin(tmp_path).communicate()[0].split() == ["4", "1"]
