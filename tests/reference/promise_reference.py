@@ -71,6 +71,21 @@ def first_detectability(failures: list[FailureRow], nodes: set[int] | frozenset[
     return 0.0
 
 
+def least_together(ranked: list[int], size: int, ahead: list[FailureRow]) -> frozenset[int]:
+    """Return the first `size` of the ranked nodes; or, where sets of less risk begin to fail with
+    another failure than they do, the first such set: its failing node, and of those that fail after
+    it or not at all the first ones. Every failure of a node is tried, by counting who is left."""
+    chosen = frozenset(ranked[:size])
+    for _, node, _, risk in sorted(ahead, key=lambda f: (f[3], f[0], f[1])):
+        before = [f[1] for f in ahead[: next(k for k, f in enumerate(ahead) if f[1] == node)]]
+        first = next(f[3] for f in ahead if f[1] == node)  # later failures of it count for nothing
+        rest = [other for other in ranked if other != node and other not in before]
+        better = risk == first < first_detectability(ahead, chosen)
+        if better and node in ranked and len(rest) >= size - 1:
+            chosen = frozenset([node, *rest[: size - 1]])
+    return chosen
+
+
 class _Simulation:
     def __init__(
         self,
@@ -163,7 +178,10 @@ class _Simulation:
         own: dict[int, float] = {}
         for _, node, _, detectability in ahead:
             own.setdefault(node, detectability)  # the first failure of each node
-        return frozenset(sorted(free, key=lambda node: (own.get(node, 0.0), node))[:size])
+        ranked = sorted(free, key=lambda node: (own.get(node, 0.0), node))
+        if self.placement == "fault-aware":
+            return frozenset(ranked[:size])
+        return least_together(ranked, size, ahead)
 
     def place(self, now: int, key: int) -> None:
         """Give the job a reservation, and a promise where it has none yet."""
@@ -290,10 +308,10 @@ def simulate_promise(
     """Play `jobs` (in log order) under `failures` (sorted by time and node) with promises.
 
     `downtime` is what a failure takes whose own downtime is negative (unknown).
-    `checkpoint`: risk, none or periodic; `placement`: fault-aware or first.
+    `checkpoint`: risk, none or periodic; `placement`: fault-aware, least or first.
     """
     assert checkpoint in ("risk", "none", "periodic")
-    assert placement in ("fault-aware", "first")
+    assert placement in ("fault-aware", "least", "first")
     assert all(1 <= size <= nodes and 1 <= run <= guess for _, size, run, guess in jobs)
     assert [f[:2] for f in failures] == sorted(f[:2] for f in failures)
     known = [(x, node, downtime if own < 0 else own, d) for x, node, own, d in failures]

@@ -30,7 +30,7 @@ from simulate.promise.cases import (
 )
 
 CHECKPOINTS = ("risk", "none", "periodic")
-PLACEMENTS = ("fault-aware", "first")
+PLACEMENTS = ("fault-aware", "least", "first")
 
 
 def settings_of(seed: int) -> dict[str, Any]:

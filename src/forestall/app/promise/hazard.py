@@ -37,7 +37,7 @@ def at_start(predictor: object, settings: Parameters, start: int) -> HazardPredi
             f"one that has seen nothing after the run begins, at {start} s; fit(history, end=0) "
             "moves a history",
         )
-    risky = settings.checkpoint == "risk" or settings.placement == "fault-aware"
+    risky = settings.checkpoint == "risk" or settings.placement != "first"
     if not settings.entry.promises and risky:
         allowed = "trace, where a classic policy asks for risks"
         raise ParameterError("predictor", "hazard", allowed)

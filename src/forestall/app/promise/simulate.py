@@ -69,7 +69,7 @@ def simulate(
         came before (it is left as it is), any trained predictor of `forestall predict list` or the
         file of one, or any object with the methods of `forestall.predict.base.Predictor`; None or
         "trace" means a trace predictor of the parameter `accuracy`
-    placement : "fault-aware", "first", or a function (free, size, risk, start, end) -> nodes; None
+    placement : "fault-aware", "least", "first", or a function (free, size, risk, start, end) -> nodes; None
         means fault-aware for the promise policy and first for the classic ones
     events, metrics : what a predictor that has learnt goes by beside failures: logs, or their
         files; at any moment it knows of those before it
@@ -117,6 +117,8 @@ def simulate(
     plugin, asked = None, None
     if own_rule is not None:
         asked = AskedPolicy(own_rule, workload.jobs.user)
+    if own is not None and settings.placement == "least":
+        raise ParameterError("placement", "least", "fault-aware or first, with your own predictor")
     if own is not None and outages is not None:
         own = WithPlanned(own, outages, expected_downtime(settings))
     if own is not None or own_placement is not None:

@@ -8,6 +8,7 @@ from typing import Final
 from forestall.model.entries import Entries, Entry
 
 _REQUESTS: Final = "models/checkpointing.md#which-requests-are-performed"
+_LEAST: Final = "models/promises.md#the-set-of-least-risk"
 _NODES: Final = "models/classic.md#nodes-and-failures"
 
 CHECKPOINTS: Final = Entries(
@@ -23,7 +24,8 @@ CHECKPOINTS: Final = Entries(
 PLACEMENTS: Final = Entries(
     "placement",
     (
-        Entry("fault-aware", "fault-aware", "the nodes of least risk", _NODES),
+        Entry("fault-aware", "fault-aware", "the nodes of least risk, one by one", _NODES),
+        Entry("least", "least", "the nodes of least risk together", _LEAST),
         Entry("first", "first", "the nodes of lowest number", _NODES),
     ),
 )

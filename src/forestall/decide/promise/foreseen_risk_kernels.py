@@ -9,7 +9,8 @@ from __future__ import annotations
 from forestall._compile import kernel
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.decide.promise import risk_kernels as risks
-from forestall.decide.promise.search_state import FREE, RISKY, SEEN
+from forestall.decide.promise.least_risky_kernels import take_least_risky
+from forestall.decide.promise.search_state import CHOSEN, FREE, LATER, RISKY, SEEN
 from forestall.predict.foreseen_kernels import Foreseen, first_from, next_recovery, shift_of
 
 
@@ -64,6 +65,38 @@ def risk_of_set(foreseen, row, now, start, end):
         if met and bits.has(row, foreseen.failures[index].node):
             return foreseen.failures[index].probability
         number += 1
+
+
+@risks.take_least_together.of(Foreseen)
+def take_least_together(foreseen, scratch, pool, now, start, end, size):
+    """Choose the set of `size` nodes of a row that has the least risk, if the chosen one has more.
+
+    A set's risk is that of its first failure, so a node that fails first hides what comes later. In
+    order of their first failures each node can be the first of a set as long as enough nodes are
+    left that fail after it or not at all; the least risky of these makes the set, the sooner of
+    equals, with the others of least risk.
+    """
+    rows = scratch.rows
+    least, first = risks.risk_of_set(foreseen, rows[CHOSEN], now, start, end), -1
+    bits.copy(rows[SEEN], rows[pool])
+    left = bits.count(rows[pool])
+    number = first_that_matters(foreseen, now, start)
+    while left >= size:
+        index, shift = shift_of(foreseen, number)
+        if index < 0 or foreseen.failures[index].time + shift >= end:
+            break
+        node = foreseen.failures[index].node
+        if foreseen.failures[index].until + shift > start and bits.has(rows[SEEN], node):
+            if foreseen.failures[index].probability < least:
+                least, first = foreseen.failures[index].probability, node
+                bits.copy(rows[LATER], rows[SEEN])
+            bits.drop(rows[SEEN], node)
+            left -= 1
+        number += 1
+    if first >= 0:
+        bits.drop(rows[LATER], first)
+        take_least_risky(scratch, LATER, size - 1)
+        bits.put(rows[CHOSEN], first)
 
 
 @risks.first_failure.of(Foreseen)

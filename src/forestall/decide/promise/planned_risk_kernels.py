@@ -9,7 +9,8 @@ from forestall._compile import kernel
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.decide.promise import risk_kernels as risks
 from forestall.decide.promise.foreseen_risk_kernels import first_that_matters
-from forestall.decide.promise.search_state import CHOSEN, FREE, RISKY
+from forestall.decide.promise.least_risky_kernels import take_least_risky
+from forestall.decide.promise.search_state import CHOSEN, FREE, RISKY, UNPLANNED
 from forestall.predict.foreseen_kernels import Foreseen, first_from, next_recovery, shift_of
 
 
@@ -106,6 +107,25 @@ def risk_of_chosen(both, scratch, now, start, end):
     if not meets(both.outages, scratch.rows[CHOSEN], now, start, end):
         risk = risks.risk_of_chosen(both.base, scratch, now, start, end)
     return risk
+
+
+@risks.take_least_together.of(Planned)
+def take_least_together(both, scratch, pool, now, start, end, size):
+    """Choose the set of least risk among the nodes without a planned outage; where they are too
+    few, every set fails."""
+    outages, row = both.outages, scratch.rows[UNPLANNED]
+    bits.copy(row, scratch.rows[pool])
+    number = first_that_matters(outages, now, start)
+    while True:
+        index, _ = shift_of(outages, number)
+        if index < 0 or outages.failures[index].time >= end:
+            break
+        if outages.failures[index].until > start:
+            bits.drop(row, outages.failures[index].node)
+        number += 1
+    if bits.count(row) >= size:
+        take_least_risky(scratch, UNPLANNED, size)
+        risks.take_least_together(both.base, scratch, UNPLANNED, now, start, end, size)
 
 
 @risks.first_failure.of(Planned)

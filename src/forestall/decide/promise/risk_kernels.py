@@ -48,6 +48,12 @@ def risk_of_chosen(prediction, scratch, now, start, end):
     return risk_of_set(prediction, scratch.rows[CHOSEN], now, start, end)
 
 
+@by_type
+def take_least_together(prediction, scratch, pool, now, start, end, size):
+    """Make the chosen nodes, those of a row of least risk one by one, the ones of least risk
+    together. Where the more nodes a set has, and the riskier each, the riskier it is, they are."""
+
+
 @merged_by_type
 def first_failure(prediction, node, now, start, end):
     """Return when the foreseen failure is by which a node fails a job in [start, end), or -1."""

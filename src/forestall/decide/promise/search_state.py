@@ -9,13 +9,16 @@ import numpy.typing as npt
 
 from forestall._compile import record_of, records
 
-FREE, CHOSEN, RISKY, SEEN, WITHIN = range(5)
+ROWS: Final = 8
+FREE, CHOSEN, RISKY, SEEN, WITHIN, UNIT, LATER, UNPLANNED = map(np.int64, range(ROWS))
 """Rows of nodes: those that are free; those chosen of them; those free ones whose risk is above 0;
-room for a set in between; and those that may be taken at all, where not all may."""
+room for a set in between; those that may be taken at all, where not all may; those free ones of
+which a job is to have all its nodes; of these, those that fail no sooner than one of them, and
+those without a planned outage."""
 
-LOWEST, LEAST_RISKY, OWN = map(np.int64, range(3))
-"""Rules of placement: the lowest free numbers; the least risk, lower number first among equals; a
-rule of the user's own, which Python is asked for."""
+LOWEST, LEAST_RISKY, OWN, LEAST_TOGETHER = map(np.int64, range(4))
+"""Rules of placement: the lowest free numbers; the least risk one by one, lower number first among
+equals; a rule of the user's own, which Python is asked for; the least risk together."""
 
 OFFER: Final = record_of("start end probability:f8 refused left_out left_out_at first")
 """start and end; probability of success; earlier offers that were refused for their risk; a node
@@ -53,7 +56,7 @@ LEARN: Final = np.int64(32)
 
 
 class Scratch(NamedTuple):
-    """uint64[5, words], WORK[nodes], OFFER[1], SEARCH[1]: without meaning once a
+    """uint64[ROWS, words], WORK[nodes], OFFER[1], SEARCH[1]: without meaning once a
     search has ended, but for the offer and the chosen nodes."""
 
     rows: npt.NDArray[np.uint64]
@@ -65,7 +68,7 @@ class Scratch(NamedTuple):
 def new_scratch(nodes: int) -> Scratch:
     """Return room for searches on a machine of so many nodes."""
     return Scratch(
-        np.zeros((5, (nodes + 63) // 64), dtype=np.uint64),
+        np.zeros((ROWS, (nodes + 63) // 64), dtype=np.uint64),
         records(nodes, WORK),
         records(1, OFFER),
         records(1, SEARCH),

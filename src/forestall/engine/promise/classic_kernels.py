@@ -10,7 +10,7 @@ from forestall.decide.nodes import machine_kernels as machines
 from forestall.decide.nodes import queue_kernels as queues
 from forestall.decide.nodes import timeline_kernels as timelines
 from forestall.decide.promise import offer_kernels as offers
-from forestall.decide.promise.search_state import CHOSEN, FREE, LEAST_RISKY
+from forestall.decide.promise.search_state import CHOSEN, FREE, LOWEST
 from forestall.engine.promise import run_kernels as runs
 from forestall.engine.promise.state import (
     CARRY_CLOSED,
@@ -69,9 +69,10 @@ def pick_nodes(state, job, now):
     """
     machine, rows = state.machine, state.timeline.rows
     job.row = timelines.new_row(state.timeline)
-    if state.rules.placement == LEAST_RISKY and len(state.prediction.failures) > 0:
+    placement = state.rules.placement
+    if placement != LOWEST and len(state.prediction.failures) > 0:
         bits.copy(state.scratch.rows[FREE], machine.rows[machines.IDLE])
-        offers.choose(state.scratch, state.prediction, now, now, job.end, job.size, LEAST_RISKY)
+        offers.choose(state.scratch, state.prediction, now, now, job.end, job.size, placement)
         bits.copy(rows[job.row], state.scratch.rows[CHOSEN])
         job.low = 0
     else:

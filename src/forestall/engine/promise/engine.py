@@ -33,7 +33,7 @@ from forestall.engine.promise.state import (
     Rules,
     State,
     new_state,
-    with_pauses,
+    as_now,
 )
 from forestall.engine.promise.steps import EngineSteps
 from forestall.engine.promise.transitions import JOBS, NODES
@@ -450,7 +450,7 @@ class Engine(EngineSteps):
         that never stopped. A predictor, rule or policy in Python is given again, knowing what it
         knew. Raises ParameterError for what is no snapshot of this engine."""
         kept.check_head(snapshot, "promise")
-        state = with_pauses(kept.unpacked(snapshot["state"], _CLASSES))
+        state = as_now(kept.unpacked(snapshot["state"], _CLASSES))
         made = cls.__new__(cls)
         made._begin(state, plugin, policy, validate)
         made.now, made.jobs = snapshot["now"], snapshot["jobs"]

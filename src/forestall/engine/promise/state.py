@@ -25,7 +25,7 @@ from forestall.decide.nodes.queue_kernels import (
 from forestall.decide.nodes.timeline_kernels import EDGE, Timeline
 from forestall.decide.promise.asked_risk_kernels import AskedPredictor
 from forestall.decide.promise.planned_risk_kernels import Planned
-from forestall.decide.promise.search_state import Scratch, new_scratch
+from forestall.decide.promise.search_state import ROWS, Scratch, new_scratch
 from forestall.engine.promise.policies import OWN, POLICIES
 from forestall.predict.foreseen_kernels import Foreseen
 from forestall.predict.hazard.hazard_kernels import Hazard
@@ -73,7 +73,7 @@ class Rules(NamedTuple):
     """The parameters that decisions depend on, as whole numbers and one float.
 
     policy: the code of its entry (`engine.promise.policies`); checkpoint: CHECKPOINT_NONE, _RISK
-    or _ALL; placement: LOWEST, LEAST_RISKY or OWN; compression, requeue_original: 0 or 1; placed:
+    or _ALL; placement: one of the rules of `search_state`; compression, requeue_original: 0 or 1; placed:
     whether node sets are kept (counting policies can do without); overhead: C in s of jobs of which
     nothing else is said; wanted: U, the least probability of success that a user takes.
     """
@@ -189,9 +189,11 @@ def new_state(jobs: int, nodes: int, rules: Rules, prediction: Prediction, start
     return state
 
 
-def with_pauses(state: State) -> State:
-    """Return a state that may have been kept before jobs had pauses of their own: then they are as
-    the rules say."""
+def as_now(state: State) -> State:
+    """Return a state that may have been kept before searches had so much room, or jobs pauses of
+    their own: then they are as the rules say."""
+    if len(state.scratch.rows) < ROWS:
+        state = state._replace(scratch=new_scratch(len(state.machine.nodes)))
     old = state.jobs
     if old.dtype.names == JOB.names:
         return state

@@ -94,7 +94,9 @@ class Parameters(BaseModel):
     vault: VaultStores = None
     downtime: Downtime = None
     placement: Annotated[str, PLACEMENTS] | None = setting(
-        None, "Nodes of least risk, or of lowest number",
+        None, "Nodes of least risk one by one or together, or of lowest number",
+        about="nodes of least risk, one by one or [together](../models/promises.md#the-set-of-"
+        "least-risk), or of lowest number",
         group="prediction", unset="fault-aware; first with classic policies",
     )  # fmt: skip
     estimates: Literal["runtime", "requested"] = setting(

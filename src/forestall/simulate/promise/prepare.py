@@ -16,7 +16,7 @@ from forestall.decide.promise.checkpoint_kernels import (
     CHECKPOINT_NONE,
     CHECKPOINT_RISK,
 )
-from forestall.decide.promise.search_state import LEAST_RISKY, LOWEST
+from forestall.decide.promise.search_state import LEAST_RISKY, LEAST_TOGETHER, LOWEST
 from forestall.engine.promise.state import Rules
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError
@@ -36,7 +36,7 @@ CHECKPOINTS = {
     "periodic": CHECKPOINT_ALL,
     "daly": CHECKPOINT_ALL,
 }
-PLACEMENTS = {"first": LOWEST, "fault-aware": LEAST_RISKY}
+PLACEMENTS = {"first": LOWEST, "fault-aware": LEAST_RISKY, "least": LEAST_TOGETHER}
 
 
 @dataclass(frozen=True)
