@@ -98,6 +98,8 @@ class _Simulation:
         interval: int,
         checkpoint: str,
         placement: str,
+        topology: list[tuple[int, set[int]]] | str | None,
+        slack: float,
     ) -> None:
         # Job order: submit order, then position in the log.
         ranks = {job: k for k, job in enumerate(sorted(range(len(jobs)), key=lambda j: jobs[j][0]))}
@@ -109,6 +111,8 @@ class _Simulation:
         self.interval = interval
         self.checkpoint = checkpoint
         self.placement = placement
+        self.topology = topology
+        self.slack = slack
         self.predictor = _Predictor(failures, accuracy)
         self.reservations: dict[int, tuple[int, int, frozenset[int]]] = {}
         self.up_at = [-(10**18)] * nodes  # the node is down at t if t < up_at[node]
@@ -183,6 +187,42 @@ class _Simulation:
             return frozenset(ranked[:size])
         return least_together(ranked, size, ahead)
 
+    def near(
+        self, free: list[int], size: int, ahead: list[FailureRow], wanted: float
+    ) -> frozenset[int]:
+        """Return the nodes of the unit in which a job is to have them: of all sets that lose at most
+        `slack` to the best one, and not what is wanted, the one at the lowest level, of least risk,
+        with the fewest nodes free beside it, the first."""
+        if self.topology is None:
+            return self.choose(free, size, ahead)
+        offers: list[tuple[int, float, int, int, frozenset[int]]] = []
+
+        def offer(level: int, chosen: frozenset[int], beside: int) -> None:
+            blind = self.placement == "first"
+            chance = 1.0 if blind else 1.0 - first_detectability(ahead, chosen)
+            offers.append((level, -chance, beside, len(offers), chosen))
+
+        if isinstance(self.topology, str):
+            there = set(free)
+            for first in range(self.nodes - size + 1):
+                window = frozenset(range(first, first + size))
+                if window <= there:
+                    low, high = first, first + size
+                    while low - 1 in there:
+                        low -= 1
+                    while high in there:
+                        high += 1
+                    offer(0, window, high - low - size)
+            offer(1, self.choose(free, size, ahead), len(free) - size)
+        else:
+            for level, unit in self.topology:
+                mine = [node for node in free if node in unit]
+                if len(mine) >= size:
+                    offer(level, self.choose(mine, size, ahead), len(mine) - size)
+        top = max(-negative for _, negative, *_ in offers)
+        least = max(top - self.slack, wanted) if top >= wanted else top - self.slack
+        return min(one for one in offers if -one[1] >= least)[-1]
+
     def place(self, now: int, key: int) -> None:
         """Give the job a reservation, and a promise where it has none yet."""
         job = self.jobs[key]
@@ -194,7 +234,7 @@ class _Simulation:
             if len(free) < job.size:
                 continue
             ahead = self.predictor.matters(now, start, start + length)
-            chosen = self.choose(free, job.size, ahead)
+            chosen = self.near(free, job.size, ahead, self.risk if new else 0.0)
             promise = 1.0 - first_detectability(ahead, chosen)
             # Reading: where no offer reaches the wanted probability, the best one, earliest first.
             if best is None or promise > best[0]:
@@ -304,11 +344,14 @@ def simulate_promise(
     downtime: int = 120,
     checkpoint: str = "risk",
     placement: str = "fault-aware",
+    topology: list[tuple[int, set[int]]] | str | None = None,
+    slack: float = 0.0,
 ) -> ReferenceRun:
     """Play `jobs` (in log order) under `failures` (sorted by time and node) with promises.
 
     `downtime` is what a failure takes whose own downtime is negative (unknown).
-    `checkpoint`: risk, none or periodic; `placement`: fault-aware, least or first.
+    `checkpoint`: risk, none or periodic; `placement`: fault-aware, least or first. `topology`: which nodes jobs have rather, units with
+    their levels, the lowest first and all nodes last, or "contiguous".
     """
     assert checkpoint in ("risk", "none", "periodic")
     assert placement in ("fault-aware", "least", "first")
@@ -316,7 +359,7 @@ def simulate_promise(
     assert [f[:2] for f in failures] == sorted(f[:2] for f in failures)
     known = [(x, node, downtime if own < 0 else own, d) for x, node, own, d in failures]
     simulation = _Simulation(
-        jobs, known, nodes, accuracy, risk, overhead, interval, checkpoint, placement
+        jobs, known, nodes, accuracy, risk, overhead, interval, checkpoint, placement, topology, slack
     )
     simulation.run()
     promises = []

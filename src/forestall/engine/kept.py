@@ -37,12 +37,12 @@ def parts(state: Any) -> dict[str, Any]:
 
 
 def lasting(state: Any) -> dict[str, bytes]:
-    """Return what a state holds between events, as bytes: no room to work in, and no prediction,
-    whose present moment goes on."""
+    """Return what a state holds between events, as bytes: no room to work in (part of it is
+    what it is near to), and no prediction, whose present moment goes on."""
     return {
         name: np.asarray(held).tobytes()
         for name, held in parts(state).items()
-        if not name.startswith(("scratch.", "prediction."))
+        if not name.startswith(("scratch.", "prediction.", "near."))
     }
 
 

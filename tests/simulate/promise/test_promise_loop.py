@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forestall.app.runs.certify import certify
+from forestall.model.topology import CONTIGUOUS, Topology
 from forestall.traces import read_failures, read_jobs
 from reference.classic_reference import conservative_with_nodes
 from simulate.promise.cases import (
@@ -45,6 +46,41 @@ def settings_of(seed: int) -> dict[str, Any]:
 
 def compare(case: Case, **chosen: Any) -> None:
     assert_same(run(case, **chosen), promise_reference(case, **chosen), case.seed, chosen)
+
+
+WHERE: dict[int, str] = {1: "1", 2: "a=0 b=1", 3: "a=0,2 b=1", 4: "a=0,3 b=1 c=2; d=0-2", 65: "9"}
+"""By the nodes of a machine: which of them are near each other."""
+
+
+@settings(max_examples=150)
+@given(
+    cases(), SHARES, SHARES, st.sampled_from(PLACEMENTS), st.sampled_from([0.0, 0.2, 1.0]),
+    st.booleans(),
+)  # fmt: skip
+def test_small_cases_near_each_other(
+    case: Case, accuracy: float, risk: float, placement: str, slack: float, row: bool
+) -> None:
+    text = CONTIGUOUS if row else WHERE[case.nodes]
+    units = [(level, set(unit)) for level, unit in Topology.of(text).units(case.nodes)]
+    chosen = {"accuracy": accuracy, "risk": risk, "checkpoint": "risk", "placement": placement}
+    reference = promise_reference(
+        case, topology=CONTIGUOUS if row else units, slack=slack, **chosen
+    )
+    chosen |= {"topology": text, "topology_slack": slack}
+    assert_same(run(case, **chosen), reference, chosen)
+
+
+@pytest.mark.parametrize("first", (0, 60))
+def test_random_cases_near_each_other(first: int) -> None:
+    for seed in range(first, first + 60):
+        case, rng = random_case(seed), random.Random(seed)
+        chosen, slack = settings_of(seed), rng.choice([0.0, 0.1, 1.0])
+        text = rng.choice([CONTIGUOUS, "7", "1"])
+        units = [(level, set(unit)) for level, unit in Topology.of(text).units(case.nodes)]
+        where = CONTIGUOUS if text == CONTIGUOUS else units
+        reference = promise_reference(case, topology=where, slack=slack, **chosen)
+        chosen |= {"topology": text, "topology_slack": slack}
+        assert_same(run(case, **chosen), reference, seed, chosen)
 
 
 @settings(max_examples=250)

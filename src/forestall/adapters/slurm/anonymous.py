@@ -14,13 +14,12 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from forestall.adapters.slurm.events import in_order
 from forestall.adapters.slurm.reasons import plain, public, ticket
 from forestall.model.cleaning import Cleaning, Remark
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import Accounting
 from forestall.model.site.coded import Coded
-from forestall.model.site.hostlist import compress, expand
+from forestall.model.site.hostlist import compress, expand, in_order
 from forestall.model.site.inventory import Inventory
 from forestall.model.site.node_events import NodeEvents
 from forestall.model.site.site_records import SiteRecords

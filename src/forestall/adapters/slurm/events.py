@@ -26,6 +26,7 @@ from forestall.model.errors import TraceError
 from forestall.model.failures import Failures
 from forestall.model.site.accounting import UNKNOWN
 from forestall.model.site.coded import Coded
+from forestall.model.site.hostlist import in_order
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import NATURES, NodeEvents
 from forestall.reliability.nodes.event_failures import failures_of, overlaps
@@ -385,13 +386,3 @@ def _closed(
     ended[order] = np.where(lost, following, end[order])
     text = "events without an end though their node had later ones (ended at the next one)"
     return ended, cleaning.plus("end_lost", text, "changed", _named(rows, keep[order][lost]))
-
-
-def in_order(names: set[str] | Sequence[str]) -> tuple[str, ...]:
-    """Return names in the order of their numbers: n2 before n10."""
-
-    def key(name: str) -> tuple[tuple[str, int], ...]:
-        pieces = re.findall(r"(\D*)(\d*)", name)
-        return tuple((text, int(digits) if digits else -1) for text, digits in pieces)
-
-    return tuple(sorted(names, key=lambda name: (key(name), name)))

@@ -17,11 +17,10 @@ from typing import Any, Final
 import numpy as np
 
 from forestall._lazy import lazily
-from forestall.adapters.slurm.events import in_order
 from forestall.adapters.slurm.times import limit_of, moments_of
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.site.hostlist import expand
+from forestall.model.site.hostlist import expand, in_order
 from forestall.model.site.inventory import Inventory
 from forestall.model.site.job_records import NEVER
 from forestall.traces.files.findings import shown

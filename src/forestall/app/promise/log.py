@@ -26,7 +26,7 @@ from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.failures import expected_downtime
 from forestall.simulate.promise.checkpoint_costs import pause_of
 from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import foreseen_by, rules_of
+from forestall.simulate.promise.prepare import foreseen_by, near_of, rules_of
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
@@ -213,4 +213,5 @@ def _engine(
     if outages is not None:
         prediction = beside_planned(prediction, outages, parameters)
         start = min([start, *outages.time[:1].tolist()])
-    return Engine(parameters.nodes, rules_of(parameters), prediction, start, policy=policy)
+    rules, near = rules_of(parameters), near_of(parameters)
+    return Engine(parameters.nodes, rules, prediction, start, policy=policy, near=near)

@@ -30,6 +30,7 @@ from forestall.simulate.promise.parameters import NAMED, Parameters
 from forestall.simulate.promise.prepare import foreseen_by, prepare_jobs
 from forestall.simulate.promise.run import first_moment, play
 from forestall.traces.maintenance import read_maintenance
+from forestall.traces.topology import read_topology
 from forestall.traces.users import read_users
 
 if TYPE_CHECKING:
@@ -122,6 +123,10 @@ def simulate(
     if own is not None and outages is not None:
         own = WithPlanned(own, outages, expected_downtime(settings))
     if own is not None or own_placement is not None:
+        if settings.topology is not None:
+            raise ParameterError(
+                "topology", settings.topology, "not given, with a predictor or placement of your own"
+            )
         plugin = plugin_of(own, own_placement, settings, period)
     prediction = _prediction(learnt, table, settings, log, period)
     if outages is not None:
@@ -150,9 +155,15 @@ def _settings_of(
         parameters = {"predictor": "hazard", **parameters}
     if parameters.get("users") is not None:
         parameters["users"] = read_users(parameters["users"]).text
+    if parameters.get("topology") is not None:
+        parameters["topology"] = read_topology(parameters["topology"]).text
     settings = checked(Parameters, parameters)
-    if settings.users is not None and not settings.entry.promises:
-        raise ParameterError("users", settings.users, "only with {policy} promise")
+    for name in ("users", "topology", "topology_slack"):
+        given = getattr(settings, name)
+        if given is not None and not settings.entry.promises:
+            raise ParameterError(name, given, "only with {policy} promise")
+    if settings.topology_slack is not None and settings.topology is None:
+        raise ParameterError("topology_slack", settings.topology_slack, "given with {topology}")
     return settings, predictor
 
 

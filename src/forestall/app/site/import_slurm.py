@@ -12,7 +12,7 @@ import numpy as np
 
 from forestall.__about__ import __version__
 from forestall.adapters.slurm.anonymous import anonymous
-from forestall.adapters.slurm.events import in_order, slurm_failures
+from forestall.adapters.slurm.events import slurm_failures
 from forestall.adapters.slurm.read import kind_of, renumbered
 from forestall.app.kit.progress import Progress
 from forestall.app.site.asked import Asked
@@ -21,6 +21,7 @@ from forestall.app.site.sources import GivenRecords, check_zone, cut, gather, sp
 from forestall.model.cleaning import NAMED, Remark
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
+from forestall.model.site.hostlist import in_order
 from forestall.model.site.node_events import NATURES
 from forestall.model.site.site_records import SiteRecords
 from forestall.traces.files.packed import read_head, text_of

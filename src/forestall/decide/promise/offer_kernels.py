@@ -18,13 +18,13 @@ from forestall.decide.promise import (  # noqa: F401 - the bodies of the questio
     foreseen_risk_kernels,
     node_risk_kernels,
 )
+from forestall.decide.promise import near_kernels as nearby
 from forestall.decide.promise import risk_kernels as risks
-from forestall.decide.promise.least_risky_kernels import take_least_risky
 from forestall.decide.promise.search_state import (
+    ANYWHERE,
     CHOSEN,
     EACH,
     FREE,
-    LEAST_TOGETHER,
     LOWEST,
     MOMENT,
     OWN,
@@ -32,40 +32,45 @@ from forestall.decide.promise.search_state import (
     RECOVERY,
     RISKY,
     TOGETHER,
+    UNIT,
     WITHIN,
 )
 from forestall.predict.foreseen_kernels import FAR
 
 
 @kernel
-def choose(scratch, prediction, now, start, end, size, placement):
+def choose(scratch, prediction, near, now, start, end, size, placement):
     """Choose `size` of the free nodes for [start, end) and fill in the offer (docs/models/promises,
     "A quote", rules 2 and 3); False where Python has to be asked first."""
     rows, search, offer = scratch.rows, scratch.search, scratch.offer[0]
     offer.start, offer.end, offer.left_out, offer.left_out_at = start, end, -1, -1
     if placement == LOWEST:
-        bits.take_lowest(rows[CHOSEN], rows[FREE], size)
+        if near.sort == ANYWHERE:
+            bits.take_lowest(rows[CHOSEN], rows[FREE], size)
+        else:
+            nearby.take_near(scratch, prediction, near, now, start, end, size, placement)
         if not risks.told(prediction, search, TOGETHER):
             return False
         offer.probability = 1.0 - risks.risk_of_set(prediction, rows[CHOSEN], now, start, end)
         return True
     if not risks.told(prediction, search, EACH):
         return False
-    risky = risks.note_risks(prediction, scratch, now, start, end)
+    risky, pool = risks.note_risks(prediction, scratch, now, start, end), FREE
     if placement == OWN:
         if not risks.known(search, PICK):
             return False
+    elif near.sort != ANYWHERE:
+        nearby.take_near(scratch, prediction, near, now, start, end, size, placement)
+        pool = UNIT
     elif risky == 0:
         bits.take_lowest(rows[CHOSEN], rows[FREE], size)
     else:
-        take_least_risky(scratch, FREE, size)
-        if placement == LEAST_TOGETHER:
-            risks.take_least_together(prediction, scratch, FREE, now, start, end, size)
+        nearby.pick(scratch, prediction, FREE, now, start, end, size, placement)
     if not risks.told(prediction, search, TOGETHER):
         return False
     offer.probability = 1.0 - risks.risk_of_chosen(prediction, scratch, now, start, end)
     if risky > 0:
-        offer.left_out = left_out(scratch)
+        offer.left_out = left_out(scratch, pool)
         if offer.left_out >= 0:
             search[0].node = offer.left_out
             if not risks.told(prediction, search, MOMENT):
@@ -75,15 +80,16 @@ def choose(scratch, prediction, now, start, end, size, placement):
 
 
 @merged
-def left_out(scratch):
-    """Return the lowest risky node that was passed over for a higher-numbered one, or -1.
+def left_out(scratch, pool):
+    """Return the lowest risky node of a row of free ones that was passed over for a higher-numbered
+    one, or -1.
 
     If no node above the lowest candidate was chosen, none was above any other.
     """
     rows = scratch.rows
     candidate = -1
     for i in range(rows.shape[1]):
-        word = rows[RISKY, i] & ~rows[CHOSEN, i]
+        word = rows[RISKY, i] & rows[pool, i] & ~rows[CHOSEN, i]
         if candidate < 0 and word != bits.ZERO:
             candidate = 64 * i + bits.lowest(word)
         if candidate >= 0:
@@ -179,7 +185,7 @@ def refuse(timeline, scratch, prediction, length):
 
 
 @kernel
-def search(timeline, machine, scratch, prediction, now, size, length, placement):
+def search(timeline, machine, scratch, prediction, near, now, size, length, placement):
     """Find the first start that is free and good enough; the offer and the chosen nodes are left in
     the scratch room. False where Python has to be asked first.
 
@@ -200,7 +206,7 @@ def search(timeline, machine, scratch, prediction, now, size, length, placement)
         at.end, at.size = at.start + length, size
         skip = free_at(timeline, machine, scratch, at.near, at.start, at.end, size)
         if skip == 0:
-            if not choose(scratch, prediction, now, at.start, at.end, size, placement):
+            if not choose(scratch, prediction, near, now, at.start, at.end, size, placement):
                 return False
             at.known = 0
             if at.first < 0:

@@ -73,3 +73,31 @@ def new_scratch(nodes: int) -> Scratch:
         records(1, OFFER),
         records(1, SEARCH),
     )
+
+
+ANYWHERE, IN_A_ROW, AT_A_SWITCH = map(np.int64, range(3))
+"""Which nodes are near each other: no matter; those with numbers in a row; those of a unit."""
+
+
+class Near(NamedTuple):
+    """Which nodes a job has rather: of which sort; the probability of success that may be given up
+    for it; uint64[units, words], the nodes of each unit, such as a switch; int64[units], its level,
+    ascending, where each window of nodes in a row counts as a unit, by its first node; the last
+    unit is all nodes. Room to work in: float64[units] and int64[units], a unit's probability of
+    success (-1: too few free nodes) and the nodes left free in it."""
+
+    sort: int
+    slack: float
+    units: npt.NDArray[np.uint64]
+    level: npt.NDArray[np.int64]
+    chance: npt.NDArray[np.float64]
+    left: npt.NDArray[np.int64]
+
+
+def new_near(sort: int, slack: float, units: npt.NDArray[np.uint64], level: Any) -> Near:
+    """Return which nodes a job has rather, with room to find them."""
+    levels = np.asarray(level, dtype=np.int64)
+    return Near(sort, slack, units, levels, np.zeros(len(levels)), np.zeros_like(levels))
+
+
+NO_MATTER: Final = new_near(int(ANYWHERE), 0.0, np.zeros((0, 0), dtype=np.uint64), [])

@@ -72,7 +72,8 @@ def pick_nodes(state, job, now):
     placement = state.rules.placement
     if placement != LOWEST and len(state.prediction.failures) > 0:
         bits.copy(state.scratch.rows[FREE], machine.rows[machines.IDLE])
-        offers.choose(state.scratch, state.prediction, now, now, job.end, job.size, placement)
+        end, near = job.end, state.near
+        offers.choose(state.scratch, state.prediction, near, now, now, end, job.size, placement)
         bits.copy(rows[job.row], state.scratch.rows[CHOSEN])
         job.low = 0
     else:

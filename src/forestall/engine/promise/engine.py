@@ -16,7 +16,7 @@ from forestall.decide.nodes.queue_kernels import JobQueue
 from forestall.decide.nodes.timeline_kernels import Timeline
 from forestall.decide.promise.asked_risk_kernels import AskedPredictor
 from forestall.decide.promise.planned_risk_kernels import Planned
-from forestall.decide.promise.search_state import CHOSEN, Scratch
+from forestall.decide.promise.search_state import CHOSEN, NO_MATTER, Near, Scratch
 from forestall.engine import kept
 from forestall.engine.contract import Stories, Watch, check_state, in_order, whole
 from forestall.engine.promise.forgetting import without_ended
@@ -54,7 +54,7 @@ with lazily():
     )
 
 _CLASSES: Final = (
-    State, Rules, Machine, Timeline, JobQueue, Scratch, Answers,
+    State, Rules, Machine, Timeline, JobQueue, Scratch, Near, Answers,
     Foreseen, Hazard, HazardTable, Planned, AskedPredictor,
 )  # fmt: skip
 _PLACES: Final = EventKind.STARTED.rank
@@ -81,6 +81,7 @@ class Engine(EngineSteps):
         policy only
     validate : hold every event to the tables of legal changes, and every quote to leaving no trace
     policy : a policy in Python, where the rules say that there is one
+    near : which nodes a job has rather (`decide.promise.search_state.Near`); not with a plugin
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Engine(EngineSteps):
         *,
         plugin: Plugin | None = None,
         policy: AskedPolicy | None = None,
+        near: Near = NO_MATTER,
         validate: bool = False,
     ) -> None:
         entry = _policy_of(rules, policy)
@@ -101,7 +103,7 @@ class Engine(EngineSteps):
             raise ParameterError("policy", rules.policy, "promise, with hazards")
         if plugin is not None:
             rules, prediction = plugin.rules(rules), plugin.prediction(prediction)
-        self._begin(new_state(64, nodes, rules, prediction, start), plugin, policy, validate)
+        self._begin(new_state(64, nodes, rules, prediction, start, near), plugin, policy, validate)
 
     def _begin(
         self, state: State, plugin: Plugin | None, policy: AskedPolicy | None, validate: bool

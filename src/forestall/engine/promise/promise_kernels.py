@@ -94,6 +94,7 @@ def search(state, now, size, length):
         state.machine,
         state.scratch,
         state.prediction,
+        state.near,
         now,
         size,
         length,

@@ -25,7 +25,7 @@ from forestall.decide.nodes.queue_kernels import (
 from forestall.decide.nodes.timeline_kernels import EDGE, Timeline
 from forestall.decide.promise.asked_risk_kernels import AskedPredictor
 from forestall.decide.promise.planned_risk_kernels import Planned
-from forestall.decide.promise.search_state import ROWS, Scratch, new_scratch
+from forestall.decide.promise.search_state import NO_MATTER, ROWS, Near, Scratch, new_scratch
 from forestall.engine.promise.policies import OWN, POLICIES
 from forestall.predict.foreseen_kernels import Foreseen
 from forestall.predict.hazard.hazard_kernels import Hazard
@@ -99,7 +99,7 @@ class State(NamedTuple):
     """JOB[jobs]; the rules; the machine; the timeline (also the pool of bitset rows); the queue;
     room to work in; what is predicted; the decisions on the last event; TASK[1] what of it is left
     to decide; int64[6] flags of the present second; uint64[pools, words], the nodes of each pool,
-    of which the promise policy may be told: 0 is all of them."""
+    of which the promise policy may be told: 0 is all of them; which nodes a job has rather."""
 
     jobs: npt.NDArray[Any]
     rules: Rules
@@ -112,6 +112,7 @@ class State(NamedTuple):
     task: npt.NDArray[Any]
     at: npt.NDArray[np.int64]
     pools: npt.NDArray[np.uint64]
+    near: Near = NO_MATTER
 
 
 def full_row(nodes: int) -> npt.NDArray[np.uint64]:
@@ -167,7 +168,9 @@ def new_queue(nodes: int, entries: int) -> JobQueue:
     )
 
 
-def new_state(jobs: int, nodes: int, rules: Rules, prediction: Prediction, start: int) -> State:
+def new_state(
+    jobs: int, nodes: int, rules: Rules, prediction: Prediction, start: int, near: Near = NO_MATTER
+) -> State:
     """Return a state for `jobs` jobs on `nodes` nodes whose clock begins at `start`."""
     sets = rules.policy == PROMISE
     rows = 64 if rules.placed or sets else 1
@@ -183,6 +186,7 @@ def new_state(jobs: int, nodes: int, rules: Rules, prediction: Prediction, start
         records(1, TASK),
         np.zeros(6, dtype=np.int64),
         full_row(nodes)[None].copy(),
+        near,
     )
     state.at[OPENED] = state.at[CARRY_OPENED] = 2**60
     state.at[CLOSED] = state.at[CARRY_CLOSED] = -1

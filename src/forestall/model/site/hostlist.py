@@ -8,7 +8,7 @@ Several brackets in one part stand for all their combinations, the last one runn
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -115,6 +115,16 @@ def compress(names: Iterable[str]) -> str:
             follower = str(int(digits) + 1).zfill(len(run[0]))
             awaited[(prefix, follower)] = run
     return ",".join(part for prefix, runs in plain.items() for part in _written(prefix, runs))
+
+
+def in_order(names: set[str] | Sequence[str]) -> tuple[str, ...]:
+    """Return names in the order of their numbers: n2 before n10."""
+
+    def key(name: str) -> tuple[tuple[str, int], ...]:
+        pieces = re.findall(r"(\D*)(\d*)", name)
+        return tuple((text, int(digits) if digits else -1) for text, digits in pieces)
+
+    return tuple(sorted(names, key=lambda name: (key(name), name)))
 
 
 def _written(prefix: str, runs: list[list[str]]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pydantic import (
 from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
 from forestall.engine.promise.policies import POLICIES, PolicyEntry
 from forestall.model.own import is_own
+from forestall.model.topology import Topology
 from forestall.model.users import Population
 from forestall.model.vault.stores import Stores
 from forestall.simulate.kit.fields import (
@@ -31,17 +32,23 @@ from forestall.simulate.kit.fields import (
     VaultStores,
     setting,
 )
+from forestall.traces.topology import read_topology
 from forestall.traces.users import read_users
 
 NAMED = ("trace", "hazard")
 """Predictors that a name is enough for; "learned" stands for a trained one."""
-_WHERE_GIVEN: Final = ("users", "vault")
+_WHERE_GIVEN: Final = ("users", "vault", "topology", "topology_slack")
 """Parameters that are told only where they are given."""
 
 
 def _spelled(users: str) -> str:
     """Return users who bargain in the one way of writing them."""
     return Population.of(users).text
+
+
+def _spelled_topology(topology: str) -> str:
+    """Return a topology in the one way of writing it."""
+    return Topology.of(topology).text
 
 
 class Parameters(BaseModel):
@@ -99,6 +106,22 @@ class Parameters(BaseModel):
         "least-risk), or of lowest number",
         group="prediction", unset="fault-aware; first with classic policies",
     )  # fmt: skip
+    topology: Annotated[str, AfterValidator(_spelled_topology)] | None = setting(
+        None, "Nodes near each other rather: contiguous, so many at a switch, switches such as "
+        "'s0=0-15 s1=16-31', or Slurm's topology.conf",
+        about="which nodes are [near each other](../models/promises.md#nodes-near-each-other), for "
+        "jobs that have such rather: `contiguous`, so many nodes at a switch, switches such as "
+        "`s0=0-15 s1=16-31`, or Slurm's `topology.conf`",
+        group="prediction", shown="WHERE", unset="it does not matter",
+        allowed="a topology", only=("policy", "promise"),
+        read=lambda text: read_topology(text).text,
+    )  # fmt: skip
+    topology_slack: Share | None = setting(
+        None, "Probability that a promise may give up for nodes near each other, 0 to 1",
+        about="probability that a promise may give up for nodes near each other",
+        group="prediction", shown="P", unset="0: only among sets of equal risk",
+        only=("policy", "promise"),
+    )  # fmt: skip
     estimates: Literal["runtime", "requested"] = setting(
         "runtime", "What reservations are computed from",
         group="machine",
@@ -151,8 +174,8 @@ class Parameters(BaseModel):
 
     @model_serializer(mode="wrap")
     def _without_unset(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the parameters; users only where they bargain, the vault only where there is
-        one."""
+        """Return the parameters; users only where they bargain, the vault and the topology
+        only where there is one."""
         told: dict[str, Any] = write(self)
         return {n: v for n, v in told.items() if n not in _WHERE_GIVEN or v is not None}
 
@@ -170,6 +193,11 @@ class Parameters(BaseModel):
                     f"vault should have more than {stores.pieces} nodes to keep pieces, not {keep}"
                 )
         return self
+
+    @property
+    def near(self) -> Topology | None:
+        """Which nodes are near each other; None where that does not matter."""
+        return None if self.topology is None else Topology.of(self.topology)
 
     @property
     def stores(self) -> Stores | None:

@@ -16,7 +16,17 @@ from forestall.decide.promise.checkpoint_kernels import (
     CHECKPOINT_NONE,
     CHECKPOINT_RISK,
 )
-from forestall.decide.promise.search_state import LEAST_RISKY, LEAST_TOGETHER, LOWEST
+from forestall.decide.promise.search_state import (
+    AT_A_SWITCH,
+    IN_A_ROW,
+    LEAST_RISKY,
+    LEAST_TOGETHER,
+    LOWEST,
+    NO_MATTER,
+    Near,
+    new_near,
+)
+from forestall.engine.promise.plugin import row_of
 from forestall.engine.promise.state import Rules
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError
@@ -146,6 +156,22 @@ def rules_of(parameters: Parameters, *, placed: bool = True) -> Rules:
         overhead=parameters.checkpoint_overhead,
         wanted=parameters.risk,
     )
+
+
+def near_of(parameters: Parameters) -> Near:
+    """Return which nodes jobs have rather. Raises ParameterError for a topology of another
+    machine."""
+    topology, nodes = parameters.near, parameters.nodes
+    if topology is None:
+        return NO_MATTER
+    slack = parameters.topology_slack or 0.0
+    if topology.contiguous:
+        empty = np.zeros((0, (nodes + 63) // 64), dtype=np.uint64)
+        return new_near(int(IN_A_ROW), slack, empty, [0] * nodes + [1])
+    units = topology.units(nodes)
+    words = (nodes + 63) // 64
+    rows = np.array([row_of(unit.array(), words) for _, unit in units])
+    return new_near(int(AT_A_SWITCH), slack, rows, [level for level, _ in units])
 
 
 def foreseen_by(predictor: TracePredictor | None, failures: Failures, period: int) -> Foreseen:

@@ -34,7 +34,7 @@ from forestall.simulate.clock.progress import CHUNK, Progress
 from forestall.simulate.promise import loop_kernels as loop
 from forestall.simulate.promise import world_kernels as worlds
 from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import Workload, rules_of
+from forestall.simulate.promise.prepare import Workload, near_of, rules_of
 from forestall.simulate.promise.saves import grown_vault, kept_of, new_vault
 from forestall.simulate.promise.users import Bargains
 
@@ -191,7 +191,8 @@ def play(
     if plugin is not None:
         rules, prediction = plugin.rules(rules), plugin.prediction(prediction)
     world = new_world(workload, failures, parameters)
-    state = new_state(len(workload.jobs), parameters.nodes, rules, prediction, int(world.clock[0]))
+    start, near = int(world.clock[0]), near_of(parameters)
+    state = new_state(len(workload.jobs), parameters.nodes, rules, prediction, start, near)
     state = state._replace(jobs=job_records(workload))
     log = new_log(1024 if log_events else 0)
     bargains = None
