@@ -436,3 +436,28 @@ def test_a_hundred_thousand_runs_take_seconds(tmp_path: Path) -> None:
     certificate = certify(tmp_path)
     assert certificate.passed, str(certificate)
     assert time.perf_counter() - began < 20
+
+
+# ------------------------------------------------------------------------- nodes near each other
+
+NEAR = [
+    ("contiguous", {"could": 2, "near": 0.5, "places_mean": 1.5}),
+    ("2", {"could": 2, "near": 0.5, "places_mean": 1.5}),
+    ("a=0,2; all=0-2", {"could": 2, "near": 0.5, "places_mean": 1.5}),
+    ("1", {"could": 0, "near": None, "places_mean": None}),
+]
+
+
+@pytest.mark.parametrize(("where", "measured"), NEAR)
+def test_nodes_near_each_other_are_counted_again(
+    folder: Path, where: str, measured: dict[str, float | None]
+) -> None:
+    told = {**SUMMARY, "parameters": {**SUMMARY["parameters"], "topology": where}}
+    (folder / "summary.json").write_text(json.dumps({**told, "topology": measured}))
+    assert certify(folder).passed, str(certify(folder))
+    for name in measured:
+        wrong = {**measured, name: 0.25}
+        (folder / "summary.json").write_text(json.dumps({**told, "topology": wrong}))
+        assert failed(certify(folder)) == {"nodes near each other"}
+    (folder / "summary.json").write_text(json.dumps(told))
+    assert failed(certify(folder)) == {"nodes near each other"}

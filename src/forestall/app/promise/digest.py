@@ -83,7 +83,21 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
         measured("makespan", "Makespan", summary.get("makespan"), "seconds",
                  "from first submission to last finish", say_.duration),
         *vault_facts(summary),
+        *near(summary),
     )  # fmt: skip
+
+
+def near(summary: Summary) -> tuple[Fact, ...]:
+    """Return how near each other nodes were; nothing where that did not matter."""
+    told = summary.get("topology") or {}
+    if not told.get("could"):
+        return ()
+    where = "had node numbers in a row"
+    if summary["parameters"].get("topology") != "contiguous":
+        where = "were at one switch"
+    meaning = f"of {say_.count(told['could'])} runs that could {where}"
+    return (measured("near", "Nodes near each other", told["near"], "ratio", meaning,
+                     say_.percent),)  # fmt: skip
 
 
 def _promises(summary: Summary) -> tuple[Fact, ...]:

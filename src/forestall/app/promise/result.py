@@ -20,8 +20,10 @@ from forestall.app.promise.maintenance import table_of
 from forestall.model.failures import PlannedOutages
 from forestall.simulate.promise import tables
 from forestall.simulate.promise.measures import measures
+from forestall.simulate.promise.nearness import nearness
 from forestall.simulate.promise.run import Outcome
 from forestall.simulate.promise.saves import checkpoints_table
+from forestall.traces.topology import read_topology
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,6 +60,12 @@ class Result(RunResult[Outcome]):
     def measures(self) -> dict[str, Any]:
         """All measures; times in s, work in node-s, shares from 0 to 1."""
         return measures(self.outcome)
+
+    def nearness(self, topology: str | Path) -> dict[str, Any]:
+        """Return how near each other the nodes of runs were by a topology, whether the run went by
+        it or not; see `forestall.simulate.promise.nearness`. Raises ParameterError and
+        TraceError."""
+        return nearness(self.outcome, read_topology(topology))
 
     @cached_property
     def runs(self) -> pl.DataFrame:

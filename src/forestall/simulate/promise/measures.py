@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from forestall.simulate.kit.failures import outage_seconds
 from forestall.simulate.kit.sums import spread
+from forestall.simulate.promise.nearness import nearness
 from forestall.simulate.promise.saves import vault_measures
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def measures(outcome: Outcome) -> dict[str, Any]:
     jobs, truth = outcome.workload.jobs, outcome.jobs
     response = truth["finish"] - jobs.submit
     slowdown = np.maximum(1.0, response / np.maximum(jobs.runtime, SLOWDOWN_BOUND))
-    account = node_seconds(outcome)
+    account, near = node_seconds(outcome), outcome.parameters.near
     return {
         **promises(outcome),
         **users(outcome),
@@ -174,4 +175,5 @@ def measures(outcome: Outcome) -> dict[str, Any]:
         "failures_hit": int((outcome.played["job"] >= 0).sum()),
         "node_seconds": account,
         **({} if outcome.saves is None else {"vault": vault_measures(outcome)}),
+        **({} if near is None else {"topology": nearness(outcome, near)}),
     }

@@ -25,6 +25,7 @@ from forestall.app.kit.certify.sums import Said, close, told, unlike
 from forestall.app.promise.certify import kept
 from forestall.app.promise.certify import runs as of_runs
 from forestall.app.promise.certify.files import ACCOUNT, PromiseRun
+from forestall.app.promise.certify.near import nearness
 from forestall.app.promise.certify.nodes import Sweep, sweep
 from forestall.app.promise.certify.planned import PlannedRows
 from forestall.app.promise.certify.users import Bargained
@@ -237,6 +238,8 @@ def certify_promise(folder: Path) -> Certificate:
         rules = (*RULES, Rule("users who bargain", lambda run, found: agreed(run.jobs, found)))
     if run.given.stores is not None:
         rules = (*rules, *_WITH_VAULT)
+    if run.given.topology is not None and run.complete:
+        rules = (*rules, Rule("nodes near each other", nearness))
     planned = PlannedRows.of(folder, run.given.nodes)
     if planned is not None:
         rules = (*rules, Rule("planned outages", planned.check))

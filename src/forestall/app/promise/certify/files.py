@@ -195,7 +195,8 @@ class FailureRows(Rows):
 @dataclass(frozen=True)
 class Given:
     """What the certifier looks at in `summary.json`; `overhead` is s of a checkpoint, or what is
-    added to it where it goes to `stores`; `vault` what is measured of those."""
+    added to it where it goes to `stores`; `vault` what is measured of those; `topology` which nodes
+    are near each other, and `near` what is measured of that."""
 
     nodes: int
     overhead: int
@@ -206,6 +207,8 @@ class Given:
     node_seconds: dict[str, int]
     stores: Stores | None = None
     vault: Any = None
+    topology: str | None = None
+    near: Any = None
 
     @classmethod
     def of(cls, said: Summary) -> Self:
@@ -224,6 +227,8 @@ class Given:
             node_seconds=account,
             stores=said.stores(),
             vault=said.held.get("vault"),
+            topology=said.held["parameters"].get("topology"),
+            near=said.held.get("topology"),
         )
 
 
