@@ -190,9 +190,9 @@ class _Simulation:
     def near(
         self, free: list[int], size: int, ahead: list[FailureRow], wanted: float
     ) -> frozenset[int]:
-        """Return the nodes of the unit in which a job is to have them: of all sets that lose at most
-        `slack` to the best one, and not what is wanted, the one at the lowest level, of least risk,
-        with the fewest nodes free beside it, the first."""
+        """Return the nodes of the unit in which a job is to have them: of all sets that lose at
+        most `slack` to the best one, and not what is wanted, the one at the lowest level, of least
+        risk, with the fewest nodes free beside it, the first."""
         if self.topology is None:
             return self.choose(free, size, ahead)
         offers: list[tuple[int, float, int, int, frozenset[int]]] = []
@@ -350,8 +350,9 @@ def simulate_promise(
     """Play `jobs` (in log order) under `failures` (sorted by time and node) with promises.
 
     `downtime` is what a failure takes whose own downtime is negative (unknown).
-    `checkpoint`: risk, none or periodic; `placement`: fault-aware, least or first. `topology`: which nodes jobs have rather, units with
-    their levels, the lowest first and all nodes last, or "contiguous".
+    `checkpoint`: risk, none or periodic; `placement`: fault-aware, least or first.
+    `topology`: which nodes jobs have rather, units with their levels, the lowest first and all
+    nodes last, or "contiguous".
     """
     assert checkpoint in ("risk", "none", "periodic")
     assert placement in ("fault-aware", "least", "first")
@@ -359,7 +360,17 @@ def simulate_promise(
     assert [f[:2] for f in failures] == sorted(f[:2] for f in failures)
     known = [(x, node, downtime if own < 0 else own, d) for x, node, own, d in failures]
     simulation = _Simulation(
-        jobs, known, nodes, accuracy, risk, overhead, interval, checkpoint, placement, topology, slack
+        jobs,
+        known,
+        nodes,
+        accuracy,
+        risk,
+        overhead,
+        interval,
+        checkpoint,
+        placement,
+        topology,
+        slack,
     )
     simulation.run()
     promises = []

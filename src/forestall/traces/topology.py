@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from forestall.model.cluster.topology import CONTIGUOUS, Topology
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.nodes import NodeSet
 from forestall.model.site.hostlist import expand, in_order
-from forestall.model.topology import CONTIGUOUS, Topology
 
 
 def read_topology(given: str | Path | Topology) -> Topology:
@@ -37,7 +37,7 @@ def read_topology(given: str | Path | Topology) -> Topology:
 
 
 @dataclass(frozen=True)
-class _Line:
+class _Switch:
     """A switch as it is written: the names of its nodes, and of the switches below it."""
 
     number: int
@@ -60,6 +60,8 @@ class _File:
         held: dict[str, tuple[int, frozenset[int]]] = {}
         for name in lines:
             self._under(name, lines, number, held, ())
+        if not names:
+            raise TraceError(self.path, "has no nodes at its switches")
         levels: dict[int, list[tuple[str, NodeSet]]] = {}
         for name in lines:  # in the order of the file
             level, nodes = held[name]
@@ -70,15 +72,13 @@ class _File:
         except ParameterError as error:
             raise TraceError(self.path, f"cannot be used: {error}") from None
 
-    def _lines(self) -> dict[str, _Line]:
-        found: dict[str, _Line] = {}
+    def _lines(self) -> dict[str, _Switch]:
+        found: dict[str, _Switch] = {}
         for number, row in enumerate(self.text.replace("\\\n", " ").splitlines(), 1):
             words = row.partition("#")[0].split()
             if not words:
                 continue
-            told = {
-                key.lower(): value for key, equals, value in (w.partition("=") for w in words)
-            }
+            told = {key.lower(): value for key, equals, value in (w.partition("=") for w in words)}
             if "blocksizes" in told:
                 continue
             name = told.get("switchname") or told.get("blockname")
@@ -93,13 +93,13 @@ class _File:
                 nodes, below = (expand(told.get(key, "")) for key in ("nodes", "switches"))
             except ParameterError as error:
                 raise TraceError(self.path, f"line {number}: {error}") from None
-            found[name] = _Line(number, nodes, below)
+            found[name] = _Switch(number, nodes, below)
         return found
 
     def _under(
         self,
         name: str,
-        lines: Mapping[str, _Line],
+        lines: Mapping[str, _Switch],
         number: Mapping[str, int],
         held: dict[str, tuple[int, frozenset[int]]],
         above: tuple[str, ...],

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forestall.adapters.slurm.events import (
-    in_order,
     is_header,
     labels,
     read_events,
     slurm_failures,
 )
 from forestall.model.errors import TraceError
+from forestall.model.site.hostlist import in_order
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.node_events import NATURES, NodeEvents
 

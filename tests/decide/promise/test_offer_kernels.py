@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import dataclass
 
@@ -16,7 +17,9 @@ from forestall.decide.promise.search_state import (
     CHOSEN,
     FREE,
     LEAST_RISKY,
+    LEAST_TOGETHER,
     LOWEST,
+    NO_MATTER,
     Scratch,
     new_scratch,
 )
@@ -114,7 +117,7 @@ def test_choice_among_free_nodes(first: int) -> None:
         assert offers.free_at(timeline, machine, scratch, near, start, end, size) == 0
         assert members(scratch.rows[FREE]).tolist() == free
         rule = LEAST_RISKY if aware else LOWEST
-        assert offers.choose(scratch, foreseen, scene.now, start, end, size, rule)
+        assert offers.choose(scratch, foreseen, NO_MATTER, scene.now, start, end, size, rule)
         nodes, probability = scene.chosen(start, end, size, aware)
         offer = scratch.offer[0]
         assert members(scratch.rows[CHOSEN]).tolist() == nodes, seed
@@ -137,7 +140,8 @@ def test_offers(first: int) -> None:
         before = [a.tobytes() for group in (timeline, machine) for a in group]
         offers.open_search(timeline, scratch, scene.now, wanted)
         rule = LEAST_RISKY if aware else LOWEST
-        assert offers.search(timeline, machine, scratch, foreseen, scene.now, size, length, rule)
+        told = (timeline, machine, scratch, foreseen, NO_MATTER, scene.now)
+        assert offers.search(*told, size, length, rule)
         assert before == [a.tobytes() for group in (timeline, machine) for a in group]
         offer = scratch.offer[0]
         found = (
@@ -177,12 +181,69 @@ def expected_start(
     return next(s for p, s in refused if p == best), len(refused), refused[0][1]
 
 
+def least_of_all_sets(scene: Scene, start: int, end: int, size: int) -> float:
+    """Return the least risk of any set of free nodes, all of them tried."""
+    free, ahead = scene.free(start, end), scene.ahead(start, end)
+    return min(
+        next((p for _, n, _, p in ahead if n in mine), 0.0)
+        for mine in itertools.combinations(free, size)
+    )
+
+
+@pytest.mark.parametrize("first", [0, 200])
+def test_least_together_is_the_earliest_of_all_starts_and_sets(first: int) -> None:
+    better = 0
+    for seed in range(first, first + 200):
+        scene, rng = Scene.drawn(seed), random.Random(-seed)
+        scene.period = 0
+        if scene.nodes > 7:
+            scene.nodes, scene.down = 7, {}
+            scene.failures = [f for f in scene.failures if f[1] < 7]
+            scene.reservations = [(a, b, s & set(range(7))) for a, b, s in scene.reservations]
+            scene.reservations = [one for one in scene.reservations if one[2]]
+        size, length = rng.randint(1, scene.nodes), rng.randint(1, 40)
+        wanted = rng.choice([0.4, 0.5, 0.75, 1.0])
+        timeline, machine, scratch, foreseen = scene.arrays()
+        offers.open_search(timeline, scratch, scene.now, wanted)
+        told = (timeline, machine, scratch, foreseen, NO_MATTER, scene.now)
+        assert offers.search(*told, size, length, LEAST_TOGETHER)
+        offer, mine = scratch.offer[0], members(scratch.rows[CHOSEN]).tolist()
+        start, end = int(offer.start), int(offer.end)
+        for second in range(scene.now, start):
+            if len(scene.free(second, second + length)) >= size:
+                assert 1 - least_of_all_sets(scene, second, second + length, size) < wanted, seed
+        least = 1 - least_of_all_sets(scene, start, end, size)
+        one_by_one, chance = scene.chosen(start, end, size, aware=True)
+        assert float(offer.probability) == least >= wanted, seed
+        assert len(mine) == size
+        assert set(mine) <= set(scene.free(start, end))
+        better += least > chance
+        assert least > chance or mine == one_by_one, "only a set of less risk is another one"
+    assert better > 0
+
+
+def test_failures_that_hide_others() -> None:
+    # Node 1 fails first, at .2, then node 0, at .1, and node 2, at .3: one by one the least risky
+    # are 0 and 1, of which 1 fails first; of 0 and 2 it is 0.
+    scene = Scene(0, 3, [], {}, [(100, 1, 220, 0.2), (110, 0, 230, 0.1), (120, 2, 240, 0.3)], 0)
+    found = {}
+    for rule in (LEAST_RISKY, LEAST_TOGETHER):
+        timeline, machine, scratch, foreseen = scene.arrays()
+        offers.open_search(timeline, scratch, 0, 0.85)
+        told = (timeline, machine, scratch, foreseen, NO_MATTER, 0)
+        assert offers.search(*told, 2, 1000, rule)
+        offer = scratch.offer[0]
+        found[int(rule)] = int(offer.end), members(scratch.rows[CHOSEN]).tolist()
+    assert found == {int(LEAST_RISKY): (1220, [0, 1]), int(LEAST_TOGETHER): (1000, [0, 2])}
+
+
 def test_a_single_period_holds_no_long_enough_gap() -> None:
     # One node fails every 10 s for 1 s; a job of 15 s is never safe: the best offer is the first.
     scene = Scene(0, 1, [], {}, [(5, 0, 6, 0.8)], 10)
     timeline, machine, scratch, foreseen = scene.arrays()
     offers.open_search(timeline, scratch, 0, 0.9)
-    assert offers.search(timeline, machine, scratch, foreseen, 0, 1, 15, LEAST_RISKY)
+    told = (timeline, machine, scratch, foreseen, NO_MATTER, 0)
+    assert offers.search(*told, 1, 15, LEAST_RISKY)
     offer = scratch.offer[0]
     assert (offer.start, round(float(offer.probability), 9)) == (0, 0.2)
     assert offer.refused >= 2

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forestall.app.runs.certify import certify
-from forestall.model.topology import CONTIGUOUS, Topology
+from forestall.model.cluster.topology import CONTIGUOUS, Topology
 from forestall.traces import read_failures, read_jobs
 from reference.classic_reference import conservative_with_nodes
 from simulate.promise.cases import (
@@ -70,7 +70,7 @@ def test_small_cases_near_each_other(
     assert_same(run(case, **chosen), reference, chosen)
 
 
-@pytest.mark.parametrize("first", (0, 60))
+@pytest.mark.parametrize("first", [0, 60])
 def test_random_cases_near_each_other(first: int) -> None:
     for seed in range(first, first + 60):
         case, rng = random_case(seed), random.Random(seed)

@@ -13,7 +13,6 @@ import numpy as np
 
 from forestall.adapters.slurm import commands
 from forestall.adapters.slurm.events import (
-    in_order,
     is_header,
     looks_headless_events,
     read_events,
@@ -30,6 +29,7 @@ from forestall.adapters.slurm.queue import looks_headless, looks_like_starts, re
 from forestall.adapters.slurm.run import TIMEOUT, SlurmError, answer, run
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
+from forestall.model.site.hostlist import in_order
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.site_records import SiteRecords
 from forestall.traces.files.findings import shown

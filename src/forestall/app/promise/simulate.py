@@ -70,8 +70,8 @@ def simulate(
         came before (it is left as it is), any trained predictor of `forestall predict list` or the
         file of one, or any object with the methods of `forestall.predict.base.Predictor`; None or
         "trace" means a trace predictor of the parameter `accuracy`
-    placement : "fault-aware", "least", "first", or a function (free, size, risk, start, end) -> nodes; None
-        means fault-aware for the promise policy and first for the classic ones
+    placement : "fault-aware", "least", "first", or a function (free, size, risk, start, end) ->
+        nodes; None means fault-aware for the promise policy and first for the classic ones
     events, metrics : what a predictor that has learnt goes by beside failures: logs, or their
         files; at any moment it knows of those before it
     maintenance : planned outages, which come and are foreseen with probability 1: a CSV file
@@ -118,15 +118,10 @@ def simulate(
     plugin, asked = None, None
     if own_rule is not None:
         asked = AskedPolicy(own_rule, workload.jobs.user)
-    if own is not None and settings.placement == "least":
-        raise ParameterError("placement", "least", "fault-aware or first, with your own predictor")
     if own is not None and outages is not None:
         own = WithPlanned(own, outages, expected_downtime(settings))
     if own is not None or own_placement is not None:
-        if settings.topology is not None:
-            raise ParameterError(
-                "topology", settings.topology, "not given, with a predictor or placement of your own"
-            )
+        _check_compiled(settings, own)
         plugin = plugin_of(own, own_placement, settings, period)
     prediction = _prediction(learnt, table, settings, log, period)
     if outages is not None:
@@ -165,6 +160,16 @@ def _settings_of(
     if settings.topology_slack is not None and settings.topology is None:
         raise ParameterError("topology_slack", settings.topology_slack, "given with {topology}")
     return settings, predictor
+
+
+def _check_compiled(settings: Parameters, own: Any) -> None:
+    """Raise ParameterError for what only compiled predictors and rules of placement can be asked
+    for."""
+    if settings.topology is not None:
+        allowed = "not given, with a predictor or placement of your own"
+        raise ParameterError("topology", settings.topology, allowed)
+    if own is not None and settings.placement == "least":
+        raise ParameterError("placement", "least", "fault-aware or first, with your own predictor")
 
 
 def _planned(

@@ -32,8 +32,8 @@ from forestall.engine.promise.state import (
     Prediction,
     Rules,
     State,
-    new_state,
     as_now,
+    new_state,
 )
 from forestall.engine.promise.steps import EngineSteps
 from forestall.engine.promise.transitions import JOBS, NODES

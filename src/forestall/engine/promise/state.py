@@ -73,9 +73,9 @@ class Rules(NamedTuple):
     """The parameters that decisions depend on, as whole numbers and one float.
 
     policy: the code of its entry (`engine.promise.policies`); checkpoint: CHECKPOINT_NONE, _RISK
-    or _ALL; placement: one of the rules of `search_state`; compression, requeue_original: 0 or 1; placed:
-    whether node sets are kept (counting policies can do without); overhead: C in s of jobs of which
-    nothing else is said; wanted: U, the least probability of success that a user takes.
+    or _ALL; placement: one of the rules of `search_state`; compression, requeue_original: 0 or 1;
+    placed: whether node sets are kept (counting policies can do without); overhead: C in s of jobs
+    of which nothing else is said; wanted: U, the least probability of success that a user takes.
     """
 
     policy: int

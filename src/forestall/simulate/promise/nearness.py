@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forestall.model.topology import Topology
+from forestall.model.cluster.topology import Topology
 
 if TYPE_CHECKING:
     from forestall.simulate.promise.run import Outcome

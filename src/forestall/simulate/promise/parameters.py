@@ -15,8 +15,8 @@ from pydantic import (
 
 from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
 from forestall.engine.promise.policies import POLICIES, PolicyEntry
+from forestall.model.cluster.topology import Topology
 from forestall.model.own import is_own
-from forestall.model.topology import Topology
 from forestall.model.users import Population
 from forestall.model.vault.stores import Stores
 from forestall.simulate.kit.fields import (

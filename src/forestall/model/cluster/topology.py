@@ -36,7 +36,9 @@ class Topology:
         for level in self.levels:
             nodes = [node for _, switch in level for node in switch]
             _hold(bool(level), "", "switches at each level")
-            _hold(len(set(nodes)) == len(nodes), str(NodeSet.of(nodes)), "each node once at a level")
+            _hold(
+                len(set(nodes)) == len(nodes), str(NodeSet.of(nodes)), "each node once at a level"
+            )
             for name, switch in level:
                 _hold(len(switch) > 0, name, "a node at each switch")
                 _hold(name not in names, name, "switches with names of their own")
