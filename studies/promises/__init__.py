@@ -15,7 +15,7 @@ import polars as pl
 import forestall as fs
 from studies.kit.study import Results, Session, Study
 from studies.kit.text import report as told
-from studies.promises import report
+from studies.promises import placements, report
 from studies.promises.claims import evaluate
 from studies.promises.figures import draw
 from studies.promises.inputs import SDSC, Inputs, read_inputs
@@ -58,6 +58,7 @@ def _results(found: Found) -> Results:
     surfaces = {log: surface(runs, log) for log in inputs.jobs}
     bursts = {log: surface(runs, log, BURSTS) for log in PAPER_LOGS}
     claims = evaluate(surfaces, gains_elsewhere(runs, SDSC, EARLY))
+    claims += placements.least_claims(runs)
     burst_claims = evaluate(bursts)
     claimed = report.claims_section(claims, burst_claims)
     return Results(
@@ -72,6 +73,8 @@ def _results(found: Found) -> Results:
             "Which part does what": report.ablation_section(runs),
             "Why the effects are larger": report.controls_section(inputs, runs),
             "Are the promises honest?": report.calibration_section(inputs, promises),
+            "The set of least risk": placements.least_section(runs),
+            "Nodes near each other": placements.near_section(runs),
         },
     )
 

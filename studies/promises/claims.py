@@ -425,10 +425,23 @@ def evaluate(surfaces: Mapping[str, Surface], elsewhere: Floats | None = None) -
     failures begun at other times.
     """
     return tuple(
-        Claim(one.name, one.claim, *found, section=one.section, where=log, why=one.why)
+        Claim(
+            one.name, one.claim, *found, section=one.section, where=log, why=one.why,
+            rests=_rests(log, surfaces, elsewhere),
+        )
         for one in ASKED
         for log, found in _findings(one, surfaces, elsewhere).items()
-    )
+    )  # fmt: skip
+
+
+def _rests(log: str, surfaces: Mapping[str, Surface], elsewhere: Floats | None) -> str:
+    """Return on what a finding rests: draws of what is foreseen, and years of failures."""
+    if log == STARTS and elsewhere is not None:
+        starts, draws = elsewhere.shape
+        return f"{starts} starts of one year of failures, {draws} draws of what is foreseen each"
+    known = surfaces.get(log)
+    draws = len(known.qos) if known is not None else min(len(s.qos) for s in surfaces.values())
+    return f"{draws} draws of what is foreseen, one year of failures"
 
 
 def _findings(

@@ -124,7 +124,9 @@ def generated(jobs: fs.Jobs) -> fs.Jobs:
     for _ in range(60):  # the power of the law, by halving: a higher one has a shorter tail
         power = (low + high) / 2
         times = quantile ** (1 / power)
-        low, high = (power, high) if times[-1] / times.mean() > longest * 3600 / mean else (low, power)
+        low, high = (
+            (power, high) if times[-1] / times.mean() > longest * 3600 / mean else (low, power)
+        )
     runtime = np.maximum(1, np.rint(times * mean / times.mean())).astype(np.int64)
     draw = fs.stream(1, "reproduce", "promises", "generated")
     sizes = draw.permutation(jobs.size)

@@ -14,6 +14,7 @@ import polars as pl
 import forestall as fs
 from studies.kit.workers import cores, over_workers
 from studies.promises.inputs import JOBS, Inputs, gathered, rolled, scattered
+from studies.promises.watched import Watched
 
 DOWNTIME: Final = 120
 CHUNK: Final = 16
@@ -39,6 +40,9 @@ class Case:
     room : whether reservations have room for checkpoints even where none are taken
     failures : "log"; "rolled", begun `shift` days later; "scattered", drawn without pattern by
         `seed`; or "gathered" into bursts of five
+    topology : by which runs are looked at; `slack` the probability that is given up for it (None:
+        no node is chosen by it)
+    watched : whether each offer is compared with the least of all sets
     """
 
     study: str
@@ -55,6 +59,9 @@ class Case:
     shift: int = 0
     jobs: int = JOBS
     from_zero: bool = False
+    topology: str = ""
+    slack: float | None = None
+    watched: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,8 +91,9 @@ def with_room(jobs: fs.Jobs, parameters: fs.Parameters) -> fs.Jobs:
     return replace(jobs, estimate=jobs.runtime + requests * parameters.checkpoint_overhead)
 
 
-def result_of(case: Case, inputs: Inputs) -> fs.Result:
-    """Play a case; all that it does not say is as in the paper's Table 2."""
+def result_of(case: Case, inputs: Inputs, placement: Watched | None = None) -> fs.Result:
+    """Play a case; all that it does not say is as in the paper's Table 2. `placement` stands in the
+    place of the case's."""
     jobs: fs.Jobs = inputs.jobs[case.log]
     first = jobs if case.jobs >= len(jobs) else jobs.take(np.arange(case.jobs))
     if case.from_zero:
@@ -97,7 +105,9 @@ def result_of(case: Case, inputs: Inputs) -> fs.Result:
         accuracy=case.accuracy,
         risk=case.risk,
         checkpoint=case.checkpoint,
-        placement=case.placement,
+        placement=placement or case.placement,
+        topology=None if case.slack is None else case.topology,
+        topology_slack=case.slack,
         repeat_failures=case.repeat,
         seed=case.seed,
         downtime=DOWNTIME,
@@ -111,9 +121,18 @@ MEASURES: Final = (
 """Taken over from the measures of a run, last in its row."""
 
 
+def watched_of(case: Case, inputs: Inputs) -> Watched:
+    """Return the case's rule of placement, which counts how far its sets are from the least."""
+    known = result_of(case, inputs).outcome.failures
+    rows = zip(known.node.tolist(), known.detectability.tolist(), known.time.tolist(), strict=True)
+    return Watched({(node, chance): time for node, chance, time in rows})
+
+
 def play_case(case: Case, inputs: Inputs) -> Played:
     """Play a case and account for it."""
-    result = result_of(case, inputs)
+    watched = watched_of(case, inputs) if case.watched else None
+    result = result_of(case, inputs, watched)
+    near = result.nearness(case.topology) if case.topology else {"near": None, "places_mean": None}
     found, outcome = result.measures, result.outcome
     jobs, truth = outcome.workload.jobs, outcome.jobs
     kept = truth["finish"] <= outcome.deadlines
@@ -130,6 +149,8 @@ def play_case(case: Case, inputs: Inputs) -> Played:
         "brier": found["brier"],
         "wait_mean": found["wait"]["mean"],
         **{name: found[name] for name in MEASURES},
+        **{name: near[name] for name in ("near", "places_mean")},
+        **(watched or Watched({})).counts(),
     }
     tally = promise_tally(outcome.promises, kept, truth["restarts"] > 0, work)
     named = {k: row[k] for k in ("study", "log", "accuracy", "risk", "seed")}

@@ -51,6 +51,19 @@ EARLY: Final = (0.1, 0.9)
 """The lowest accuracy above 0, for which a single log tells little: (a, U)."""
 
 
+LEAST, NEAR, OFFERS = "least together", "near each other", "offers"
+RISKS: Final = (0.0, 0.5, 0.9)
+LOOKED_AT: Final = 3
+"""Seeds of runs in which each offer is looked at in Python."""
+NEAR_RISKS: Final = (0.5, 0.9)
+WHERE: Final = {"contiguous": "numbers in a row", "16": "16 nodes at a switch"}
+SLACKS: Final[dict[str, float | None]] = {
+    "no preference": None, "among equal risks": 0.0, "up to 0.1 of a promise": 0.1,
+    "whatever users take": 1.0,
+}  # fmt: skip
+"""How much nodes near each other count: the probability that is given up for them."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """Which seeds, logs and settings are played; the default is all of them."""
@@ -66,7 +79,7 @@ def cases(plan: Plan) -> list[Case]:
     """Return all runs of a plan, the paper's grid first."""
     found = list(grid(plan))
     if plan.controls:
-        found += [*burst_grid(plan), *ablation(plan), *controls(plan)]
+        found += [*burst_grid(plan), *ablation(plan), *controls(plan), *placements(plan)]
     return found
 
 
@@ -150,3 +163,21 @@ def controls(plan: Plan) -> Iterator[Case]:
             for seed in plan.seeds[:FEW]:
                 case = Case("rolled", log, *EARLY, seed)
                 yield replace(case, failures="rolled", shift=shift)
+
+
+def placements(plan: Plan) -> Iterator[Case]:
+    """Give the runs with the set of least risk, those in which each offer is looked at, and those
+    with nodes near each other."""
+    for log in (log for log in PAPER_LOGS if log in plan.logs):
+        for accuracy in ABLATION_ACCURACIES:
+            for risk in RISKS:
+                for seed in plan.seeds:
+                    yield Case(LEAST, log, accuracy, risk, seed, "least", placement="least")
+                for seed in plan.seeds[:LOOKED_AT]:
+                    yield Case(OFFERS, log, accuracy, risk, seed, watched=True)
+            for risk in NEAR_RISKS:
+                for seed in plan.seeds[:FEW]:
+                    base = Case(NEAR, log, accuracy, risk, seed)
+                    for topology in WHERE:
+                        for name, slack in SLACKS.items():
+                            yield replace(base, variant=name, topology=topology, slack=slack)

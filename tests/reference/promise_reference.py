@@ -220,7 +220,8 @@ class _Simulation:
                 if len(mine) >= size:
                     offer(level, self.choose(mine, size, ahead), len(mine) - size)
         top = max(-negative for _, negative, *_ in offers)
-        least = max(top - self.slack, wanted) if top >= wanted else top - self.slack
+        least = top - self.slack - 1e-12  # differences of rounding count for nothing
+        least = max(least, wanted) if top >= wanted else least
         return min(one for one in offers if -one[1] >= least)[-1]
 
     def place(self, now: int, key: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,9 @@ def test_failures_are_those_of_the_paper_in_number(real: i.Inputs) -> None:
 
 
 def test_table_1(real: i.Inputs) -> None:
-    nasa, sdsc, rebuilt = i.characters(real)
+    nasa, sdsc, rebuilt, *made = i.characters(real)
+    for one in made:
+        assert (round(one.mean_size, 1), round(one.mean_runtime), one.longest) == (9.7, 7722, 132)
     assert [c.jobs for c in (nasa, sdsc, rebuilt)] == [10_000] * 3
     assert (sdsc.first_id, sdsc.last_id) == (4, 11_091)
     assert (round(sdsc.mean_size, 1), round(sdsc.mean_runtime)) == (9.7, 7643)
@@ -51,6 +54,33 @@ def test_rebuilt_log_keeps_every_job_that_was_kept(real: i.Inputs, data: Path) -
         np.testing.assert_array_equal(ours, theirs)
     assert set(rebuilt.size[~kept].tolist()) == {1}
     assert set(rebuilt.runtime[~kept].tolist()) == {20}
+
+
+def test_jobs_that_ended_at_their_request_go_on() -> None:
+    _, mean, longest = i.PAPER_TABLE_1[i.SDSC]
+    runtime = np.array([100, 200_000, 60_000, 7, 7])
+    jobs = Jobs(
+        np.arange(1, 6), np.arange(5), np.ones(5, np.int64), runtime,
+        np.array([100, 200_000, 60_000, 7, 9]),
+    )  # fmt: skip
+    on = i.uncut(jobs).runtime - runtime
+    first = longest * 3600 - 200_000
+    assert on.tolist() == [0, first, 0, 0, 0], "the longest alone brings the mean past the paper's"
+    assert i.uncut(replace(jobs, estimate=np.full(5, -1))).runtime.tolist() == runtime.tolist()
+    many = Jobs.build(np.arange(1000), np.ones(1000), np.full(1000, 7000), estimate=[7000] * 1000)
+    more = i.uncut(many).runtime
+    assert (more.max(), round(more.mean())) == (longest * 3600, round(mean))
+    assert np.all(np.diff(more) <= 0)
+
+
+def test_generated_jobs_have_the_papers_moments() -> None:
+    size = np.arange(1, 1001) % 7 + 1
+    jobs = i.generated(Jobs.build(np.arange(1000), size, np.full(1000, 50)))
+    _, mean, longest = i.PAPER_TABLE_1[i.SDSC]
+    assert jobs.runtime.mean() == pytest.approx(mean, rel=1e-3)
+    assert jobs.runtime.max() == pytest.approx(longest * 3600, rel=1e-3)
+    assert sorted(jobs.size) == sorted(size)
+    assert np.array_equal(jobs.submit, np.arange(1000))
 
 
 def test_rebuild() -> None:

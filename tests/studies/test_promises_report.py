@@ -80,7 +80,7 @@ def test_claims_as_json_and_as_a_table(found: Reproduction[Found]) -> None:
 def test_tables_are_rectangular(found: Reproduction[Found]) -> None:
     text = (found.folder / "verdict.md").read_text(encoding="utf-8")
     tables = [part for part in re.split(r"\n\n+", text) if part.startswith("|")]
-    assert len(tables) == 5
+    assert len(tables) == 8
     for rows in tables:
         assert len({line.count(" | ") for line in rows.strip().splitlines()}) == 1, rows[:200]
 

@@ -61,7 +61,7 @@ def test_a_promise_gives_up_no_more_than_the_slack() -> None:
 
     assert promises() == promises(topology="4") == [1.0, 0.8]
     assert promises(topology="4", topology_slack=0.05) == [1.0, 0.8]
-    assert promises(topology="4", topology_slack=0.15) == [1.0, 0.7]
+    assert promises(topology="4", topology_slack=0.1) == [1.0, 0.7]
     assert promises(topology="4", topology_slack=1.0, risk=0.8) == [1.0, 0.8], "users come first"
 
 

@@ -8,6 +8,8 @@ fewest nodes left free beside it, the first one.
 
 from __future__ import annotations
 
+from typing import Final
+
 from forestall._compile import inlined, kernel
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.decide.promise import risk_kernels as risks
@@ -21,6 +23,9 @@ from forestall.decide.promise.search_state import (
     RISKY,
     UNIT,
 )
+
+ROUNDING: Final = 1e-12
+"""Probabilities that differ by less are alike."""
 
 
 @kernel
@@ -91,7 +96,7 @@ def best_unit(near, wanted):
     top = 0.0
     for k in range(len(near.chance)):
         top = max(top, near.chance[k])
-    least = top - near.slack
+    least = top - near.slack - ROUNDING
     if top >= wanted:
         least = max(least, wanted)
     best = -1

@@ -27,8 +27,9 @@ def nearness(outcome: Outcome, topology: Topology) -> dict[str, Any]:
         length = high - low
         begins = np.repeat(low - (np.cumsum(length) - length), length)
         at = home[begins + np.arange(length.sum())]
-        pairs = np.unique(np.column_stack([np.repeat(owner, length), at]), axis=0)
-        places, most = np.bincount(pairs[:, 0], minlength=len(runs)), max(map(len, units))
+        kinds = nodes + len(units)
+        pairs = np.unique(np.repeat(owner, length) * kinds + at)  # a run at a switch, each once
+        places, most = np.bincount(pairs // kinds, minlength=len(runs)), max(map(len, units))
     able = (size >= 2) & (size <= most)
     count = int(able.sum())
     return {

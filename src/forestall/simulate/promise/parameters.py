@@ -119,7 +119,7 @@ class Parameters(BaseModel):
     topology_slack: Share | None = setting(
         None, "Probability that a promise may give up for nodes near each other, 0 to 1",
         about="probability that a promise may give up for nodes near each other",
-        group="prediction", shown="P", unset="0: only among sets of equal risk",
+        group="prediction", shown="P", unset="0, which is only among sets of equal risk",
         only=("policy", "promise"),
     )  # fmt: skip
     estimates: Literal["runtime", "requested"] = setting(
