@@ -94,6 +94,28 @@ def least_section(runs: pl.DataFrame) -> Blocks:
     return table(head, rows), fs.reports.Prose(words)
 
 
+def near_words(runs: pl.DataFrame) -> tuple[str, ...]:
+    """Return what each preference costs and brings, over all a, U and draws."""
+    lines = []
+    keys = ["accuracy", "risk", "seed"]
+    for log in PAPER_LOGS:
+        for topology, words in WHERE.items():
+            plain, *others = (
+                _some(runs, NEAR, log=log, topology=topology, variant=name) for name in SLACKS
+            )
+            for name, some in zip(list(SLACKS)[1:], others, strict=True):
+                both = some.join(plain, on=keys, suffix="_plain")
+                points = 100 * (both["qos"] - both["qos_plain"]).mean()
+                lost = 100 * (both["lost_work"].sum() / both["lost_work_plain"].sum() - 1)
+                near, before = both["near"].mean(), both["near_plain"].mean()
+                lines.append(
+                    f"{log}, {words}, {name}: {100 * near:.0f} % of runs have near nodes instead "
+                    f"of {100 * before:.0f} %; QoS {points:+.2f} points, lost work {lost:+.1f} %, "
+                    f"mean of {len(both)} runs."
+                )
+    return tuple(lines)
+
+
 def near_section(runs: pl.DataFrame) -> Blocks:
     """Return what nodes near each other cost in promises, and what is had for it."""
     rows = []
@@ -117,4 +139,4 @@ def near_section(runs: pl.DataFrame) -> Blocks:
         "Switches or rows of a run", "Mean promise", "QoS", "Utilization", "Lost work, node-hours",
         "Mean wait, s",
     )  # fmt: skip
-    return table(head, rows)
+    return table(head, rows), fs.reports.Listing(near_words(runs))

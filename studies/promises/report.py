@@ -30,9 +30,8 @@ from studies.promises.study import ABLATION_ACCURACIES, BURSTS, PAPER_LOGS, POIN
 def spread(values: pl.Series, digits: int, scale: float = 1.0) -> str:
     """Return mean and range of a column as text; only the mean where it never varies."""
     numbers = values.cast(pl.Float64).to_numpy() * scale
-    mean, low, high = float(numbers.mean()), float(numbers.min()), float(numbers.max())
-    text = f"{mean:,.{digits}f}"
-    shown = (f"{low:,.{digits}f}", f"{high:,.{digits}f}")
+    ends = (float(numbers.mean()), float(numbers.min()), float(numbers.max()))
+    text, *shown = (f"{round(value, digits) + 0.0:,.{digits}f}" for value in ends)  # no -0
     return text if shown[0] == shown[1] else f"{text} ({shown[0]} to {shown[1]})"
 
 

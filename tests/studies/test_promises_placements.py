@@ -26,7 +26,7 @@ def test_sets_are_compared_with_all_others(seed: int) -> None:
         for chance in [round(rng.uniform(0.1, 0.9), 3)]
     }
     chances = dict(failures)
-    own = {node: chance for node, chance in chances}
+    own = dict(chances)
     risk = np.array([own.get(int(node), 0.0) for node in free])
     size = rng.randint(1, len(nodes))
     watched = Watched(failures)
@@ -56,8 +56,9 @@ def test_watching_changes_nothing_and_tables_hold_every_case() -> None:
     assert int(seen["offers_offers"][0]) >= 40
     table, _ = placements.least_section(runs)
     assert len(table.rows) == 12
-    near = placements.near_section(runs)
-    assert len(near.rows) == 2 * 2 * 2 * 2 * 4
+    near, words = placements.near_section(runs)
+    assert len(near.rows) == 2 * 2 * 2 * 2 * 3
+    assert len(words.items) == 8
     claims = placements.least_claims(runs)
     assert [claim.where for claim in claims] == [NASA, SDSC]
     assert all(claim.rests for claim in claims)
