@@ -46,7 +46,8 @@ class Inputs:
 
 
 def read_inputs(data: Path, plan: object = None) -> Inputs:
-    """Read the two job logs and the failures below the folder `data`, and rebuild the raw NASA log.
+    """Read the two job logs and the failures below the folder `data`, and make the other logs; of
+    them only those that the plan plays.
 
     Raises TraceError where a file is missing or is not what it should be.
     """
@@ -61,7 +62,9 @@ def read_inputs(data: Path, plan: object = None) -> Inputs:
     first = nasa.take(np.arange(min(JOBS, len(nasa))))
     plain = replace(failures, kind=None, names=None)
     made = {REBUILT: rebuilt, UNCUT: uncut(sdsc), GENERATED: generated(sdsc)}
-    return Inputs({NASA: first, SDSC: sdsc, **made}, plain)
+    played = getattr(plan, "logs", LOGS)
+    known = {NASA: first, SDSC: sdsc, **made}
+    return Inputs({log: jobs for log, jobs in known.items() if log in played}, plain)
 
 
 def _bare(jobs: fs.Jobs) -> fs.Jobs:

@@ -25,8 +25,7 @@ def test_sets_are_compared_with_all_others(seed: int) -> None:
         for node in rng.sample(nodes, rng.randint(1, len(nodes)))
         for chance in [round(rng.uniform(0.1, 0.9), 3)]
     }
-    chances = dict(failures)
-    own = dict(chances)
+    own = dict(failures.keys())
     risk = np.array([own.get(int(node), 0.0) for node in free])
     size = rng.randint(1, len(nodes))
     watched = Watched(failures)
