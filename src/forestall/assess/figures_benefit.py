@@ -5,8 +5,8 @@ Each draws on the `axes` given, or on a new figure, and returns the figure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from forestall.show.style import (
     GREY,
     INK,
     LINES,
+    MARKERS,
     ORANGE,
     SKY,
     VERMILLION,
@@ -103,6 +104,24 @@ def _marks(place: Axes, curve: BenefitCurve, scale: float) -> None:
         place.plot([100 * curve.share[at]], [curve.net[at] * scale], marker=marker,
                    color=VERMILLION, markeredgecolor=INK, markersize=6, linestyle="none",
                    label=name)  # fmt: skip
+
+
+def plot_actions(rows: Sequence[Mapping[str, Any]], axes: Axes | None = None) -> Figure:
+    """Draw the share saved over the number of actions, played and as counted in a record; `rows`
+    are those of `forestall assess policies`."""
+    place = _axes(axes, SIZE)
+    played = [one for one in rows if one["saved_share"] is not None]
+    for k, one in enumerate(played):
+        colour, mark = LINES[k % len(LINES)], MARKERS[k % len(MARKERS)]
+        place.plot([one["actions"]], [100 * one["saved_share"]], color=colour, marker=mark,
+                   markersize=7, linestyle="none", label=one["policy"])  # fmt: skip
+        if one["static_saved_share"] is not None:
+            place.plot([one["static_actions"]], [100 * one["static_saved_share"]], color=colour,
+                       marker=mark, markersize=7, linestyle="none",
+                       markerfacecolor="none")  # fmt: skip
+    dress(place, "Saved, and what it takes", "Actions on a machine", "Saved of the loss (%)")
+    legend(place, ncols=3)
+    return _figure(place)
 
 
 def plot_lead_times(found: Sequence[JudgedAlarms], axes: Axes | None = None) -> Figure:
