@@ -102,6 +102,20 @@ class ScoreQuestion(Declared, group=JUDGING):
     threshold: Annotated[
         float | None, Setting("Scores of X or more are alarms (default: best F1)")
     ] = None
+    loss: Annotated[
+        Amount | None,
+        Setting(
+            "What a failure destroys: says what acting brings", unit="node-hours", group=STAKES
+        ),
+    ] = None
+    action_cost: Annotated[
+        Amount, Setting("What acting costs, with {loss}", unit="node-hours", group=STAKES)
+    ] = 0.0
+    effect: Annotated[
+        float,
+        Field(ge=0, le=1),
+        Setting("Share of the loss that acting avoids", shown="SHARE", group=STAKES),
+    ] = 1.0
     draws: Annotated[AboveZero, Setting("Permutations for the p-value")] = 3000
     seed: Annotated[Seed, Setting("Of permutations")] = 1
     level: Annotated[Level, Setting("Of intervals", shown="SHARE")] = 0.95
@@ -159,6 +173,13 @@ class AlarmSettings(Declared, group=JUDGING):
     lead: Annotated[
         int, Setting("Least lead time that is of use; later alarms are late", unit="s", typed="0")
     ] = 0
+    action_time: Annotated[
+        Seed, Setting("For which an action keeps the nodes of a job busy", unit="s", group=ACTING)
+    ] = 0
+    action_cost: Annotated[
+        Amount,
+        Setting("What every action costs besides its time", unit="node-hours", group=ACTING),
+    ] = 0.0
     nodes: Annotated[
         Count | None,
         Setting("Nodes of the machine (default: those that the log and the alarms name)"),

@@ -93,6 +93,8 @@ def scores(
     "forestall assess alarms alarms.csv --failures failures.csv",
     "forestall assess alarms alarms.csv --failures lanl.csv --system 20 --horizons 1h,24h",
     "forestall assess alarms alarms.csv --failures failures.csv --lead 5m --out report",
+    "forestall assess alarms alarms.csv --failures failures.csv --records jobs.csv --action-time "
+    "10m",
 )
 def alarms(
     raised: Annotated[
@@ -101,13 +103,21 @@ def alarms(
     ],
     failures: Annotated[Path, Setting("The failure log", group=FAILURES)],
     reading: FailureReading,
+    records: Annotated[
+        Path | None,
+        Setting(
+            "Job records of the same nodes: what answering the alarms costs and saves",
+            group=questions.ACTING,
+        ),
+    ] = None,
+    *,
     asked: questions.AlarmSettings,
     output: Output,
 ) -> None:
     """Say what alarms were worth: recall beside chance, precision, false alarms, lead times."""
     tell_study(
         alarm_report.FOLDER,
-        lambda bar: alarm_judge.study(raised, failures, reading, asked, bar),
+        lambda bar: alarm_judge.study(raised, failures, reading, asked, bar, records),
         "horizons",
         output,
     )
