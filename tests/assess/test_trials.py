@@ -15,10 +15,10 @@ from forestall.assess.trials import (
     CONTROL,
     OUT,
     days_needed,
-    judged,
+    judge_trial,
     least_effect,
-    paired,
-    spread_of,
+    pair_nodes,
+    spread_of_nodes,
 )
 from forestall.model.errors import ParameterError
 
@@ -30,11 +30,11 @@ def failures(rng: np.random.Generator, nodes: int, days: int, rates: np.ndarray)
 def test_what_varies_between_nodes_and_days_is_told_apart() -> None:
     rng = np.random.default_rng(1)
     rates = rng.gamma(4, 0.05, 4000)
-    spread = spread_of(failures(rng, 4000, 60, rates))
+    spread = spread_of_nodes(failures(rng, 4000, 60, rates))
     assert spread.mean == pytest.approx(0.2, rel=0.03)
     assert spread.between == pytest.approx(0.01, rel=0.1)
     assert spread.within == pytest.approx(0.2, rel=0.1)
-    even = spread_of(failures(rng, 4000, 60, np.full(4000, 0.2)))
+    even = spread_of_nodes(failures(rng, 4000, 60, np.full(4000, 0.2)))
     assert even.between < 0.001
 
 
@@ -44,7 +44,7 @@ def test_pairs(nodes: int, wanted: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     measure = rng.random(nodes).round(1)
     pairs = min(wanted, nodes // 2)
-    arm, pair = paired(measure, pairs, rng)
+    arm, pair = pair_nodes(measure, pairs, rng)
     assert ((arm == ACT).sum(), (arm == CONTROL).sum()) == (pairs, pairs)
     assert ((pair >= 0) == (arm != OUT)).all()
     ranks = np.argsort(np.argsort(measure, kind="stable"), kind="stable")
@@ -53,7 +53,7 @@ def test_pairs(nodes: int, wanted: int, seed: int) -> None:
         assert sorted(arm[mine].tolist()) == [CONTROL, ACT]
         assert len(set(measure[mine])) == 1 or abs(int(np.diff(ranks[mine])[0])) < nodes / 4 + 9
     with pytest.raises(ParameterError):
-        paired(measure, nodes // 2 + 1, rng)
+        pair_nodes(measure, nodes // 2 + 1, rng)
 
 
 @pytest.mark.parametrize("effect", [0.3, 0.5])
@@ -63,16 +63,16 @@ def test_a_planned_trial_shows_its_effect_as_often_as_it_says(effect: float) -> 
     for _ in range(rounds):
         rates = rng.gamma(4, 0.05, 80)
         before = failures(rng, 80, 40, rates)
-        days = days_needed(spread_of(before), 40, effect)
+        days = days_needed(spread_of_nodes(before), 40, effect)
         planned.append(days)
         if not math.isfinite(days):
             continue
-        arm, pair = paired(before.mean(axis=1), 40, rng)
+        arm, pair = pair_nodes(before.mean(axis=1), 40, rng)
         length = math.ceil(days)
         acted = failures(rng, 80, length, rates * np.where(arm == ACT, 1 - effect, 1))
         alone = failures(rng, 80, length, rates)
-        shown += judged(acted.mean(axis=1), arm, pair, rng, draws=99).high < 0
-        found = judged(alone.mean(axis=1), arm, pair, rng, draws=99)
+        shown += judge_trial(acted.mean(axis=1), arm, pair, rng, draws=99).high < 0
+        found = judge_trial(alone.mean(axis=1), arm, pair, rng, draws=99)
         false += found.high < 0 or found.low > 0
     assert shown / rounds == pytest.approx(0.8, abs=0.12)
     assert false / rounds < 0.09
@@ -80,7 +80,7 @@ def test_a_planned_trial_shows_its_effect_as_often_as_it_says(effect: float) -> 
 
 
 def test_days_and_least_effect_are_each_others_inverse() -> None:
-    spread = spread_of(failures(np.random.default_rng(3), 50, 30, np.full(50, 0.4)))
+    spread = spread_of_nodes(failures(np.random.default_rng(3), 50, 30, np.full(50, 0.4)))
     days = days_needed(spread, 20, 0.25)
     assert least_effect(spread, 20, days) == pytest.approx(0.25)
     assert days_needed(spread, 20, 0.5) < days < days_needed(spread, 20, 0.25, power=0.95)
@@ -89,8 +89,8 @@ def test_days_and_least_effect_are_each_others_inverse() -> None:
         with pytest.raises(ParameterError):
             days_needed(spread, 20, wrong)
     with pytest.raises(ParameterError):
-        spread_of(np.zeros((5, 1)))
-    nothing = spread_of(np.zeros((5, 9)))
+        spread_of_nodes(np.zeros((5, 1)))
+    nothing = spread_of_nodes(np.zeros((5, 9)))
     assert days_needed(nothing, 2, 0.5) == least_effect(nothing, 2, 9) == math.inf
 
 
@@ -99,13 +99,13 @@ def test_results_are_those_of_scipy() -> None:
     measure = rng.random(40)
     arm = np.repeat([ACT, CONTROL], 20)
     pair = np.tile(np.arange(20), 2)
-    found = judged(measure, arm, pair, rng, draws=4000)
+    found = judge_trial(measure, arm, pair, rng, draws=4000)
     theirs = ttest_1samp(measure[:20] - measure[20:], 0)
     low, high = theirs.confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((low, high))
     assert found.p_value == pytest.approx(theirs.pvalue, abs=0.05)
     assert found.effect == pytest.approx(1 - measure[:20].mean() / measure[20:].mean())
-    loose = judged(measure, arm, np.full(40, -1), rng, draws=4000)
+    loose = judge_trial(measure, arm, np.full(40, -1), rng, draws=4000)
     theirs = ttest_ind(measure[:20], measure[20:], equal_var=False)
     low, high = theirs.confidence_interval(0.95)
     assert (loose.low, loose.high) == pytest.approx((low, high))
@@ -118,8 +118,8 @@ def test_arms_that_cannot_be_compared() -> None:
     measure = np.ones(8)
     arm = np.array([1, 1, 1, 1, 0, 0, 0, 0])
     with pytest.raises(ParameterError, match="in each pair"):
-        judged(measure, arm, np.array([0, 1, 2, 3, 0, 1, 2, 4]), rng)
+        judge_trial(measure, arm, np.array([0, 1, 2, 3, 0, 1, 2, 4]), rng)
     with pytest.raises(ParameterError, match="at least 3"):
-        judged(measure[:4], arm[[0, 1, 4, 5]], np.full(4, -1), rng)
-    same = judged(np.zeros(8), arm, np.full(8, -1), rng, draws=9)
+        judge_trial(measure[:4], arm[[0, 1, 4, 5]], np.full(4, -1), rng)
+    same = judge_trial(np.zeros(8), arm, np.full(8, -1), rng, draws=9)
     assert (same.difference, same.effect, same.p_value) == (0, None, 1)

@@ -19,7 +19,6 @@ PENDING = {
     "cycle-sharing",
     "promises",
     "queues",
-    "vault",
     "virtual",
 }
 """Studies whose pages do not end so yet."""

@@ -54,7 +54,7 @@ class Spread:
         return 2 * (self.between * (1 - self.reliability) + self.within / days)
 
 
-def spread_of(measure: Floats) -> Spread:
+def spread_of_nodes(measure: Floats) -> Spread:
     """Return how a measure, float64[nodes, days], varies.
 
     What nodes have in the long run shows in both halves of the record alike: its variance is the
@@ -112,7 +112,7 @@ def _shares(**given: float) -> None:
             raise ParameterError(name, value, "a number between 0 and 1")
 
 
-def paired(measure: Floats, pairs: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def pair_nodes(measure: Floats, pairs: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Return what is done with each node, int64[nodes] of ACT, CONTROL and OUT, and its pair (-1:
     none).
 
@@ -159,7 +159,7 @@ class TrialResult:
         return -self.difference / self.control if self.control > 0 else None
 
 
-def judged(
+def judge_trial(
     measure: Floats,
     arm: Ints,
     pair: Ints,
@@ -173,8 +173,8 @@ def judged(
     Parameters
     ----------
     measure : float64[nodes], a node's mean a day while the trial ran
-    arm, pair : int64[nodes], as `paired` returns them; without pairs (all -1) nodes are compared
-        with all others
+    arm, pair : int64[nodes], as `pair_nodes` returns them; without pairs (all -1) the arms are
+        compared as they are
     """
     acted, control = arm == ACT, arm == CONTROL
     if pair[acted | control].min(initial=0) >= 0 and bool((acted | control).any()):

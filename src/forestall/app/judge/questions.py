@@ -28,6 +28,7 @@ ACTING: Final = "Acting"
 MACHINES: Final = "Generated machines"
 JOBS: Final = "Jobs"
 TRIAL: Final = "Trial"
+COLLECTING: Final = "Collecting"
 BESIDE: Final = "What was observed beside"
 FAILURES: Final = "Failure log"
 
@@ -402,6 +403,47 @@ class How(Declared, group=JUDGEMENT):
     level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.9
     seed: Annotated[Seed, Setting("Of draws")] = 1
     most: int = MOST_DECISIONS
+
+
+def counts_of(text: str) -> tuple[int, ...]:
+    """Return numbers of metrics from text such as ``1,2,4``."""
+    found = names_of(text)
+    if not found or not all(one.isdecimal() and int(one) for one in found):
+        raise ParameterError("counts", text, "whole numbers of at least 1, such as 1,2,4")
+    return tuple(map(int, found))
+
+
+def intervals_of(text: str) -> tuple[int, ...]:
+    """Return intervals from text such as ``60s,5m``, s, ascending, each once."""
+    found = {parse_duration(part, "intervals") for part in names_of(text)}
+    if not found or min(found) < 1:
+        raise ParameterError("intervals", text, "durations of at least 1 s, such as 60s,5m")
+    return tuple(sorted(found))
+
+
+@dataclass(frozen=True)
+class CollectionSettings(Declared, group=COLLECTING):
+    """Which ways of collecting are to be judged, by which predictor."""
+
+    counts: Annotated[
+        tuple[int, ...] | None,
+        Setting("Of metrics (default: 1, 2, 4, ... all)", shown="N,...", read=counts_of),
+    ] = None
+    intervals: Annotated[
+        tuple[int, ...] | None,
+        Setting(
+            "Between samples (default: 1, 2, 4 and 8 periods)",
+            shown="DURATION,...",
+            read=intervals_of,
+        ),
+    ] = None
+    order: Annotated[
+        Literal["best", "file"],
+        Setting("Which metrics come first: those worth most before, or as the file has them"),
+    ] = "best"
+    predictor: Annotated[
+        str, Setting("A name of `forestall predict list` that needs metrics", shown="NAME")
+    ] = "outlier"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ with lazily():
     from forestall.app.judge import value as judge_value
     from forestall.app.judge.alarms import judge as alarm_judge
     from forestall.app.judge.alarms import report as alarm_report
+    from forestall.app.judge.collection import judge as collection_judge
+    from forestall.app.judge.collection import report as collection_report
     from forestall.app.judge.jobs import judge as job_judge
     from forestall.app.judge.jobs import report as job_report
     from forestall.app.judge.policies import judge as policy_judge
@@ -50,6 +52,7 @@ app = group_of(
     "forestall assess scores scores.csv",
     "forestall assess alarms alarms.csv --failures failures.csv",
     "forestall assess jobs jobs.csv --metrics metrics.csv --metric memory_share",
+    "forestall assess collection failures.csv --metrics metrics.parquet",
     "forestall assess policies --load 0.95",
     "forestall assess plan-trial jobs.csv --effect 0.3",
     "forestall assess trial arms.csv jobs.csv",
@@ -283,6 +286,33 @@ def predictors(
             sources, names, how, stakes, split_at=split_at, progress=bar
         ),
         "predictors",
+        output,
+    )
+
+
+@command(
+    app,
+    "collection",
+    "forestall assess collection failures.csv --metrics metrics.parquet",
+    "forestall assess collection failures.csv --metrics ldms --counts 1,3,10 --intervals "
+    "1m,5m,30m --out collection",
+)
+def collection(
+    log: FailureLog,
+    reading: FailureReading,
+    metrics: Annotated[Path, Setting("Metrics of the same nodes", group=questions.BESIDE)],
+    *,
+    how: questions.How,
+    nodes: questions.MachineNodes = None,
+    asked: questions.CollectionSettings,
+    output: Output,
+) -> None:
+    """Say what collecting fewer metrics, or less often, costs in detection and saves."""
+    sources = predict.Sources(log, reading, None, metrics, nodes)
+    tell_study(
+        collection_report.FOLDER,
+        lambda bar: collection_judge.study(sources, how, asked, bar),
+        "ways",
         output,
     )
 

@@ -405,7 +405,8 @@ def write_scenario(
     truth: MemoryTruth,
     format: str = "parquet",
 ) -> None:
-    """Write jobs.csv, metrics.parquet or .csv, truth.csv (a row a job) and leaks.csv into a folder.
+    """Write jobs.csv, metrics.parquet or .csv, truth.csv (a row a job), leaks.csv and oom.csv, when
+    which node ran out of memory under which job, into a folder.
 
     Raises TraceError where the folder cannot be made or written to.
     """
@@ -414,6 +415,7 @@ def write_scenario(
         place.mkdir(parents=True, exist_ok=True)
     write_job_records(records, place / "jobs.csv")
     write_metrics(metrics, place / f"metrics.{format}")
+    killed = np.flatnonzero(truth.killed)
     tables: dict[str, dict[str, Any]] = {
         "truth.csv": {
             "job": list(records.job),
@@ -423,6 +425,11 @@ def write_scenario(
             "campaign": truth.campaign,
         },
         "leaks.csv": {"time": truth.time, "node": truth.node, "leak": truth.leak},
+        "oom.csv": {
+            "time": records.end[killed],
+            "node": truth.worst[killed],
+            "job": [records.job[k] for k in killed.tolist()],
+        },
     }
     for name, columns in tables.items():
         with atomic_path(place / name) as beside:

@@ -24,10 +24,10 @@ from forestall.assess.trials import (
     OUT,
     TrialResult,
     days_needed,
-    judged,
+    judge_trial,
     least_effect,
-    paired,
-    spread_of,
+    pair_nodes,
+    spread_of_nodes,
 )
 from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import TraceError
@@ -131,11 +131,11 @@ def plan(
     found = measured(records, asked.failed_states, asked.ignored_states, reading.get("days"))
     progress(1, 2)
     daily = found.by(asked.measure)
-    spread = spread_of(daily)
+    spread = spread_of_nodes(daily)
     most = records.nodes // 2
     pairs = most if asked.pairs is None else asked.pairs
     before = daily.mean(axis=1)
-    arm, pair = paired(before, pairs, stream(asked.seed, "assess", "trial"))
+    arm, pair = pair_nodes(before, pairs, stream(asked.seed, "assess", "trial"))
     power = {"power": asked.power, "level": asked.level}
     sizes = sorted({max(1, round(share * most)) for share in SHARES_OF_NODES} | {pairs})
     made = TrialPlan(asked, records, before, arm, pair)
@@ -206,7 +206,7 @@ def judge(
         daily = np.append(found.by(name).mean(axis=1), 0.0)  # the last: nodes that no job names
         means[name] = daily[place]
         rng = stream(asked.seed, "assess", "trial", name)
-        results[name] = judged(
+        results[name] = judge_trial(
             means[name], table.arm, table.pair, rng, level=asked.level, draws=asked.draws
         )
     made = Trial(asked, table, means, results)
