@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAMES: Final = {
+    "figure-1.png": "Active memory of the node on which memory ran out most often; shaded by how "
+    "its jobs ended, white is idle, crosses are out-of-memory events.",
     "figure-2.png": "ROC curve of active memory over Cases I and II, beside chance.",
     "figure-3.png": "Net benefit of rebooting over the share of idle periods; orange: the same "
     "actions if memory told nothing.",
@@ -22,6 +24,8 @@ NAMES: Final = {
     "action-cost.png": "Net benefit when every action costs something of its own.",
     "no-relation.png": "Machines without a relation: areas with their intervals, and p-values "
     "beside the uniform law.",
+    "closed-loop.png": "What policies save and how often they act: played (filled), and counted in "
+    "the record of the machine left alone (hollow).",
 }
 """What each figure shows."""
 CORES: Final = 14
@@ -33,13 +37,29 @@ COSTS: Final = (0.0, 0.5, 1.0, 2.0)
 def draw(played: Played, seed: int) -> dict[str, Figure]:
     """Return all, by the names of their files."""
     drawn = (
+        figure_1(played),
         figure_2(played),
         figure_3(played, seed),
         figure_pairs(played),
         figure_costs(played),
         figure_null(played),
+        figure_loop(played),
     )
     return dict(zip(NAMES, drawn, strict=True))
+
+
+def figure_1(played: Played) -> Figure:
+    """Redraw Figure 1."""
+    node = played.main.worst
+    return judge.plot_metric(
+        node.time, node.value, node.start, node.end, node.state, node.out_of_memory,
+        name="Active memory (share)",
+    )  # fmt: skip
+
+
+def figure_loop(played: Played) -> Figure:
+    """Draw what policies save in the closed loop."""
+    return judge.plot_actions(played.loop["policies"])
 
 
 def figure_2(played: Played) -> Figure:

@@ -22,6 +22,8 @@ MEAN, DEVIATION = 0.06, 0.10
 """Of active memory in idle times, as a share of the total (Section 4.4)."""
 SHARE, PART = 0.2, 0.8
 """Rebooting in that share of the idle periods brings that part of the benefit (Section 4.4)."""
+THRESHOLD: Final = 0.09
+"""Active memory from which on one reboots in that share of them (Section 4.4)."""
 REBOOT: Final = 90
 """Seconds that a reboot takes."""
 NODES, DAYS, JOBS, FAILED = 288, 16, 4178, 911

@@ -16,6 +16,10 @@ from studies.kit.means import Floats
 BLIND_DRAWS: Final = 400
 LEAST: Final = 0.05
 Flags = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+THRESHOLDS: Final = (0.05, paper.THRESHOLD, 0.2)
+"""Active memory from which on policies act in the closed loop."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,16 @@ class Plan:
 
     @property
     def steps(self) -> int:
-        """Machines to generate, and the sample of the paper's size."""
-        return 2 + 2 * self.repeats + self.nulls
+        """Machines to generate, the sample of the paper's size, and the closed loop."""
+        return 3 + 2 * self.repeats + self.nulls
+
+    @property
+    def loop(self) -> judge.PolicySettings:
+        """The policies of the closed loop, on as many machines as have a relation."""
+        return judge.PolicySettings(
+            seed=self.seed, machines=1 + self.repeats, nodes=self.nodes, days=self.days,
+            thresholds=THRESHOLDS,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,31 @@ class Truth:
 
 
 @dataclass(frozen=True)
+class Node:
+    """One node as Figure 1 has it: samples; its jobs; when memory ran out; times in s."""
+
+    time: Ints
+    value: Floats
+    start: Ints
+    end: Ints
+    state: tuple[str, ...]
+    out_of_memory: Ints
+
+
+def worst_node(records: fs.JobRecords, metrics: fs.Metrics, truth: Any) -> Node:
+    """Return the node on which memory ran out most often, of several the lowest."""
+    count = np.bincount(truth.worst[truth.killed], minlength=metrics.nodes)
+    node = int(np.argmax(count))
+    samples = metrics.take(metrics.node == node)
+    job = np.repeat(np.arange(len(records)), records.size)[records.node == node]
+    struck = truth.killed & (truth.worst == node)
+    return Node(
+        samples.time, samples.value[:, 0], records.start[job], records.end[job],
+        tuple(records.state[k] for k in job.tolist()), records.end[struck],
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Machine:
     """What the chain finds on one machine.
 
@@ -84,6 +121,7 @@ class Machine:
     part : of the highest gain, by acting in the paper's share of the periods
     blind_part : the same if the metric told nothing
     truth : what was put in
+    worst : the node on which memory ran out most often
     """
 
     relation: float
@@ -96,6 +134,13 @@ class Machine:
     part: float
     blind_part: float
     truth: Truth
+    worst: Node
+
+    @property
+    def threshold(self) -> float:
+        """The active memory from which on one acts in the paper's share of the periods."""
+        within = self.curve.acted <= paper.SHARE * self.curve.occasions
+        return float(self.curve.threshold[within][-1])
 
     @property
     def values(self) -> Floats:
@@ -133,6 +178,7 @@ class Machine:
             "p_value": self.chance.p_value,
             "auc_with_case_3": self.biased,
             "part_at_20_percent": self.part,
+            "threshold_at_20_percent": self.threshold,
             "part_without_relation": self.blind_part,
             "failed_jobs": self.truth.failed,
             "killed_jobs": self.truth.killed,
@@ -171,6 +217,7 @@ def play(seed: int, plan: Plan, *, nodes: int, period: int, relation: float = 1.
         part=curve.part_at(paper.SHARE) or 0.0,
         blind_part=float(np.interp(paper.SHARE, blind.share, blind.mean)) / top,
         truth=planted(records, periods, occasions, curve, truth),
+        worst=worst_node(records, metrics, truth),
     )
 
 
@@ -200,7 +247,7 @@ def planted(
     good = records.completed() & known
     value = periods.value[at]
     within = curve.acted <= paper.SHARE * curve.occasions
-    threshold = curve.threshold[within][-1]
+    threshold = float(curve.threshold[within][-1])
     lost = records.size * records.elapsed / 3600
     truly = np.bincount(
         periods.period[killed & right], weights=lost[killed & right], minlength=len(periods)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import forestall as fs
 from studies.kit.claims import Claim
-from studies.kit.text import Blocks, claims_section, listing, share, table, whys
+from studies.kit.text import Blocks, listing, reasons, share, table, whys
 from studies.vault.claims import MIB
 from studies.vault.found import Found
 from studies.vault.measured import CAMPUS, LINE, NEAR
@@ -15,10 +15,8 @@ from studies.vault.plan import FREE, GIB, KINDS, PATHS
 
 def sections(found: Found, claims: Sequence[Claim]) -> Mapping[str, Blocks]:
     """Return the sections of `verdict.md`."""
-    head = ("The slides' claim", "Where", "Measured", "Verdict")
-    told = claims_section(head, claims, ("claim", "where", "measured"), whys(claims))
     made: dict[str, Blocks] = {
-        "Claims": told,
+        "Why claims come out so": reasons(whys(claims)),
         "How it was done": listing(HOW + (MEASURED if found.measured.there else _not(found))),
         "Simulated runs": runs_table(found),
     }

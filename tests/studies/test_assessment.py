@@ -49,7 +49,7 @@ def test_a_sample_of_the_papers_size_and_area() -> None:
 
 def test_every_claim_has_a_verdict(done: Reproduction[Played]) -> None:
     claims = {claim.name: claim for claim in done.claims}
-    assert len(claims) == len(done.claims) == 10
+    assert len(claims) == len(done.claims) == 12
     for claim in done.claims:
         assert claim.measured
         assert claim.why
@@ -106,7 +106,7 @@ def test_without_a_relation_nothing_was_killed(done: Reproduction[Played]) -> No
 
 def test_the_files(done: Reproduction[Played]) -> None:
     names = {path.name for path in done.files}
-    assert names == {*NAMES, "claims.csv", "machines.csv", "verdict.md"}
+    assert names == {*NAMES, "claims.csv", "machines.csv", "policies.csv", "verdict.md"}
     assert {path.name for path in done.folder.iterdir()} == names
     table = pl.read_csv(done.folder / "machines.csv")
     assert len(table) == 1 + 2 * SMALL.repeats + SMALL.nulls
@@ -119,7 +119,7 @@ def test_the_files(done: Reproduction[Played]) -> None:
 def test_what_is_told_is_what_was_told_before(done: Reproduction[Played]) -> None:
     """Hashes of the texts."""
     assert told_by(done.folder, "claims.csv", "verdict.md") == [
-        "132d123d5e6ccb2d", "53f8b1aad842c1b9",
+        "904beb81fcd2259b", "005fb63bc6257bee",
     ]  # fmt: skip
 
 

@@ -18,7 +18,6 @@ PENDING = {
     "availability",
     "cycle-sharing",
     "queues",
-    "vault",
     "virtual",
 }
 """Studies whose pages do not end so yet."""

@@ -5,8 +5,8 @@ Each draws on the `axes` given, or on a new figure, and returns the figure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from forestall.show.style import (
     GREY,
     INK,
     LINES,
+    MARKERS,
     ORANGE,
     SKY,
     VERMILLION,
@@ -56,7 +57,7 @@ def plot_benefit(
     `name` is that of the predictor; `blind` is what the same actions would bring if it told
     nothing; `per_node_hour` turns node-hours into `unit`: cores of a node, or a price.
     """
-    place = _axes(axes, SIZE)
+    place = axes_of(axes, SIZE)
     share, net = ideal
     best = np.append(share, max(1.0, float(share[-1])))
     place.plot(
@@ -77,7 +78,7 @@ def plot_benefit(
     dress(place, "", "Occasions acted on (%)", f"Net benefit ({unit})")
     legend(place, ncols=3)
     place.set_title(title, loc="left", fontsize=10.5, color=INK, fontweight="bold", pad=34)
-    return _figure(place)
+    return figure_of(place)
 
 
 def _band(
@@ -105,9 +106,47 @@ def _marks(place: Axes, curve: BenefitCurve, scale: float) -> None:
                    label=name)  # fmt: skip
 
 
+def plot_actions(rows: Sequence[Mapping[str, Any]], axes: Axes | None = None) -> Figure:
+    """Draw the share saved over the number of actions, played (filled) and as counted in a record
+    (hollow), a line for each policy; `rows` are those of `forestall assess policies`."""
+    place = axes_of(axes, SIZE)
+    able = [one for one in rows if one["saved_share"] is not None]
+    names = list(dict.fromkeys(one["policy"].split(" from ")[0] for one in able))
+    for k, name in enumerate(names):
+        mine = [one for one in able if one["policy"].split(" from ")[0] == name]
+        colour, mark = LINES[k % len(LINES)], MARKERS[k % len(MARKERS)]
+        place.plot([one["actions"] for one in mine], [100 * one["saved_share"] for one in mine],
+                   color=colour, marker=mark, markersize=7, label=name)  # fmt: skip
+        counted = [one for one in mine if one["static_saved_share"] is not None]
+        place.plot([one["static_actions"] for one in counted],
+                   [100 * one["static_saved_share"] for one in counted], color=colour, marker=mark,
+                   markersize=7, linestyle=":", markerfacecolor="none")  # fmt: skip
+    place.set_xscale("symlog", linthresh=50)
+    place.set_xlim(left=-3)
+    dress(place, "", "Actions on a machine", "Saved of the loss (%)")
+    legend(place, ncols=4)
+    return figure_of(place)
+
+
+def plot_collection(rows: Sequence[Mapping[str, Any]], axes: Axes | None = None) -> Figure:
+    """Draw the area over the bytes sent a day, a line for each number of metrics; `rows` are those
+    of `forestall assess collection`."""
+    place = axes_of(axes, SIZE)
+    able = [one for one in rows if one["auc"] is not None]
+    for k, metrics in enumerate(sorted({one["metrics"] for one in able})):
+        mine = [one for one in able if one["metrics"] == metrics]
+        place.plot([one["sent_bytes_per_day"] for one in mine], [one["auc"] for one in mine],
+                   color=LINES[k % len(LINES)], linestyle=DASHES[k % len(DASHES)],
+                   marker=MARKERS[k % len(MARKERS)], label=f"{metrics} metrics")  # fmt: skip
+    place.set_xscale("log")
+    dress(place, "What collecting less costs", "Bytes sent a day", "Area under the ROC curve")
+    legend(place, ncols=3)
+    return figure_of(place)
+
+
 def plot_lead_times(found: Sequence[JudgedAlarms], axes: Axes | None = None) -> Figure:
     """Draw the share of failures with a last alarm at least so long ahead, for each horizon."""
-    place = _axes(axes, SIZE)
+    place = axes_of(axes, SIZE)
     for k, one in enumerate(found):
         leads = np.sort(one.last[one.last >= 0])[::-1] / HOUR
         count = max(len(one.last), 1)
@@ -121,12 +160,12 @@ def plot_lead_times(found: Sequence[JudgedAlarms], axes: Axes | None = None) -> 
     title = "How early failures are announced"
     dress(place, title, "Lead time of the last alarm, at least (hours)", "Failures (%)")
     legend(place)
-    return _figure(place)
+    return figure_of(place)
 
 
 def plot_recall(found: Sequence[JudgedAlarms], axes: Axes | None = None) -> Figure:
     """Draw recall and precision of each horizon with their intervals, recall beside chance."""
-    place = _axes(axes, SIZE)
+    place = axes_of(axes, SIZE)
     x = np.arange(len(found), dtype=np.float64)
     series = (("recall", BLUE, "o", -0.12), ("precision", ORANGE, "s", 0.12))
     for name, colour, marker, shift in series:
@@ -148,7 +187,7 @@ def plot_recall(found: Sequence[JudgedAlarms], axes: Axes | None = None) -> Figu
     dress(place, "Recall and precision", "Horizon", "Share (%)")
     legend(place)
     place.grid(visible=False, axis="x")
-    return _figure(place)
+    return figure_of(place)
 
 
 def horizon_text(seconds: int) -> str:
@@ -166,14 +205,15 @@ def _some(count: int) -> Ints:
     return np.unique(np.linspace(0, count - 1, MOST_POINTS).round().astype(np.int64))
 
 
-def _axes(axes: Axes | None, size: tuple[float, float]) -> Axes:
+def axes_of(axes: Axes | None, size: tuple[float, float]) -> Axes:
+    """Return the axes given, or those of a new figure."""
     if axes is not None:
         return axes
-
     return new_figure(size).subplots()
 
 
-def _figure(axes: Axes) -> Figure:
+def figure_of(axes: Axes) -> Figure:
+    """Return the figure of axes."""
     from matplotlib.figure import Figure
 
     figure = axes.figure

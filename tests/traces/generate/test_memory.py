@@ -14,13 +14,8 @@ from scipy.stats import kstest, norm, rankdata
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.metrics import Metrics
 from forestall.model.site.job_records import JobRecords
-from forestall.traces.generate.memory import (
-    HAZARD,
-    STATES,
-    MemoryTruth,
-    generate_memory,
-    write_scenario,
-)
+from forestall.traces.generate.memory import STATES, MemoryTruth, generate_memory, write_scenario
+from forestall.traces.generate.memory_world import HAZARD
 from forestall.traces.jobs.job_records import read_job_records
 from forestall.traces.metrics.read import read_metrics
 

@@ -25,6 +25,10 @@ JUDGEMENT: Final = "Judgement"
 STAKES: Final = "What is at stake"
 JOBS_AND_METRICS: Final = "Jobs and metrics"
 ACTING: Final = "Acting"
+MACHINES: Final = "Generated machines"
+JOBS: Final = "Jobs"
+TRIAL: Final = "Trial"
+COLLECTING: Final = "Collecting"
 BESIDE: Final = "What was observed beside"
 FAILURES: Final = "Failure log"
 
@@ -99,6 +103,20 @@ class ScoreQuestion(Declared, group=JUDGING):
     threshold: Annotated[
         float | None, Setting("Scores of X or more are alarms (default: best F1)")
     ] = None
+    loss: Annotated[
+        Amount | None,
+        Setting(
+            "What a failure destroys: says what acting brings", unit="node-hours", group=STAKES
+        ),
+    ] = None
+    action_cost: Annotated[
+        Amount, Setting("What acting costs, with {loss}", unit="node-hours", group=STAKES)
+    ] = 0.0
+    effect: Annotated[
+        float,
+        Field(ge=0, le=1),
+        Setting("Share of the loss that acting avoids", shown="SHARE", group=STAKES),
+    ] = 1.0
     draws: Annotated[AboveZero, Setting("Permutations for the p-value")] = 3000
     seed: Annotated[Seed, Setting("Of permutations")] = 1
     level: Annotated[Level, Setting("Of intervals", shown="SHARE")] = 0.95
@@ -156,6 +174,13 @@ class AlarmSettings(Declared, group=JUDGING):
     lead: Annotated[
         int, Setting("Least lead time that is of use; later alarms are late", unit="s", typed="0")
     ] = 0
+    action_time: Annotated[
+        Seed, Setting("For which an action keeps the nodes of a job busy", unit="s", group=ACTING)
+    ] = 0
+    action_cost: Annotated[
+        Amount,
+        Setting("What every action costs besides its time", unit="node-hours", group=ACTING),
+    ] = 0.0
     nodes: Annotated[
         Count | None,
         Setting("Nodes of the machine (default: those that the log and the alarms name)"),
@@ -242,6 +267,128 @@ class JobStudySettings(Declared, group=ACTING):
         return 1.0 if self.side == "high" else -1.0
 
 
+FailedStates: TypeAlias = Annotated[
+    tuple[str, ...] | None,
+    Setting(
+        "Ends that count as failures (default: all but COMPLETED)",
+        shown="STATE,...",
+        group=JOBS,
+        read=partial(_states, "failed_states"),
+    ),
+]
+IgnoredStates: TypeAlias = Annotated[
+    tuple[str, ...],
+    Setting(
+        "Ends that count neither as failures nor as successes",
+        shown="STATE,...",
+        group=JOBS,
+        read=partial(_states, "ignored_states"),
+    ),
+]
+Measure: TypeAlias = Literal["failures", "lost"]
+
+
+@dataclass(frozen=True)
+class TrialPlanSettings(Declared, group=TRIAL):
+    """What a trial shall show: `effect` is the share of the measure that acting takes away."""
+
+    effect: Annotated[Level, Setting("Share that acting takes away, to be shown", shown="SHARE")]
+    power: Annotated[Level, Setting("Chance that the trial shows it", shown="SHARE")] = 0.8
+    measure: Annotated[
+        Measure, Setting("What is compared: failed jobs, or their node-hours lost")
+    ] = "failures"
+    pairs: Annotated[
+        Count | None, Setting("Of nodes, one acted on and one left alone (default: all nodes)")
+    ] = None
+    failed_states: FailedStates = None
+    ignored_states: IgnoredStates = ()
+    level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.95
+    seed: Annotated[Seed, Setting("Of the coins")] = 1
+
+
+@dataclass(frozen=True)
+class TrialSettings(Declared, group=TRIAL):
+    """How a trial shall be judged; the verdict is by `measure`."""
+
+    measure: Annotated[
+        Measure, Setting("What the verdict is by: failed jobs, or their node-hours lost")
+    ] = "failures"
+    failed_states: FailedStates = None
+    ignored_states: IgnoredStates = ()
+    level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.95
+    draws: Annotated[Count, Setting("How often arms are dealt out anew")] = 10_000
+    seed: Annotated[Seed, Setting("Of draws")] = 1
+
+
+MEMORY_POLICIES: Final = ("nothing", "routine", "random", "reboot", "clear", "drain", "steer")
+"""What can be done about leaking memory."""
+
+
+def policies_named(text: str) -> tuple[str, ...]:
+    """Return policies from text such as ``reboot,steer``, each once; every one for ``all``."""
+    names = MEMORY_POLICIES if text == "all" else tuple(dict.fromkeys(names_of(text)))
+    strange = [name for name in names if name not in MEMORY_POLICIES]
+    if strange or not names:
+        allowed = "one of " + ", ".join(MEMORY_POLICIES)
+        raise ParameterError("policies", strange[0] if strange else text, allowed)
+    return names
+
+
+def thresholds_of(text: str) -> tuple[float, ...]:
+    """Return thresholds from text such as ``0.05,0.09``, ascending, each once."""
+    try:
+        found = sorted({float(part) for part in names_of(text)})
+    except ValueError:
+        found = []
+    if not found or not all(map(math.isfinite, found)):
+        raise ParameterError("thresholds", text, "numbers such as 0.05,0.09")
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class PolicySettings(Declared, group=ACTING):
+    """Which policies are to be played, on which machines; `reboot`, `clear` and `drain` are how
+    long a node is out of service."""
+
+    policies: Annotated[
+        tuple[str, ...],
+        Setting("What is done", shown="NAME,...", read=policies_named, typed="all"),
+    ] = MEMORY_POLICIES
+    thresholds: Annotated[
+        tuple[float, ...],
+        Setting(
+            "Share of memory from which reboot, clear and drain act",
+            shown="SHARE,...",
+            read=thresholds_of,
+            typed="0.05,0.09,0.2",
+        ),
+    ] = (0.05, 0.09, 0.2)
+    share: Annotated[
+        float, Field(ge=0, le=1), Setting("Of the idle periods in which random reboots")
+    ] = 0.2
+    reboot: Annotated[Seed, Setting("How long a reboot takes", unit="s")] = 90
+    clear: Annotated[Seed, Setting("How long clearing processes takes", unit="s")] = 10
+    clear_share: Annotated[
+        float, Field(ge=0, le=1), Setting("Of what a node lacks, which clearing gives back")
+    ] = 0.8
+    drain: Annotated[Seed, Setting("How long a drained node is away", unit="s")] = 4 * HOUR
+    action_cost: Annotated[
+        Amount, Setting("What every action costs besides its time", unit="node-hours")
+    ] = 0.0
+    nodes: Annotated[Count, Setting("Nodes of a machine", group=MACHINES)] = 288
+    days: Annotated[float, Setting("Length", shown="DAYS", group=MACHINES)] = 16
+    relation: Annotated[
+        float, Setting("How strongly lost memory kills; 0: not", shown="R", group=MACHINES)
+    ] = 1.0
+    load: Annotated[
+        float, Setting("Of the node-time, taken by jobs", shown="SHARE", group=MACHINES)
+    ] = 0.7
+    period: Annotated[Count, Setting("Between samples", unit="s", group=MACHINES)] = 60
+    machines: Annotated[Count, Setting("How many", group=MACHINES)] = 10
+    level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.95
+    seed: Annotated[Seed, Setting("Of the first machine; each has its own", group=MACHINES)] = 1
+
+
 @dataclass(frozen=True)
 class How(Declared, group=JUDGEMENT):
     """How predictors are judged by a log's own future; at most `most` decisions for a horizon."""
@@ -256,6 +403,47 @@ class How(Declared, group=JUDGEMENT):
     level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.9
     seed: Annotated[Seed, Setting("Of draws")] = 1
     most: int = MOST_DECISIONS
+
+
+def counts_of(text: str) -> tuple[int, ...]:
+    """Return numbers of metrics from text such as ``1,2,4``."""
+    found = names_of(text)
+    if not found or not all(one.isdecimal() and int(one) for one in found):
+        raise ParameterError("counts", text, "whole numbers of at least 1, such as 1,2,4")
+    return tuple(map(int, found))
+
+
+def intervals_of(text: str) -> tuple[int, ...]:
+    """Return intervals from text such as ``60s,5m``, s, ascending, each once."""
+    found = {parse_duration(part, "intervals") for part in names_of(text)}
+    if not found or min(found) < 1:
+        raise ParameterError("intervals", text, "durations of at least 1 s, such as 60s,5m")
+    return tuple(sorted(found))
+
+
+@dataclass(frozen=True)
+class CollectionSettings(Declared, group=COLLECTING):
+    """Which ways of collecting are to be judged, by which predictor."""
+
+    counts: Annotated[
+        tuple[int, ...] | None,
+        Setting("Of metrics (default: 1, 2, 4, ... all)", shown="N,...", read=counts_of),
+    ] = None
+    intervals: Annotated[
+        tuple[int, ...] | None,
+        Setting(
+            "Between samples (default: 1, 2, 4 and 8 periods)",
+            shown="DURATION,...",
+            read=intervals_of,
+        ),
+    ] = None
+    order: Annotated[
+        Literal["best", "file"],
+        Setting("Which metrics come first: those worth most before, or as the file has them"),
+    ] = "best"
+    predictor: Annotated[
+        str, Setting("A name of `forestall predict list` that needs metrics", shown="NAME")
+    ] = "outlier"
 
 
 @dataclass(frozen=True)

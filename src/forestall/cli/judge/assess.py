@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
@@ -32,12 +32,18 @@ with lazily():
     from forestall.app.judge import value as judge_value
     from forestall.app.judge.alarms import judge as alarm_judge
     from forestall.app.judge.alarms import report as alarm_report
+    from forestall.app.judge.collection import judge as collection_judge
+    from forestall.app.judge.collection import report as collection_report
     from forestall.app.judge.jobs import judge as job_judge
     from forestall.app.judge.jobs import report as job_report
+    from forestall.app.judge.policies import judge as policy_judge
+    from forestall.app.judge.policies import report as policy_report
     from forestall.app.judge.predictors import report as predictor_report
     from forestall.app.judge.predictors import study as predictor_study
     from forestall.app.judge.scores import judge as score_judge
     from forestall.app.judge.scores import report as score_report
+    from forestall.app.judge.trials import judge as trial_judge
+    from forestall.app.judge.trials import report as trial_report
 
 
 app = group_of(
@@ -46,6 +52,10 @@ app = group_of(
     "forestall assess scores scores.csv",
     "forestall assess alarms alarms.csv --failures failures.csv",
     "forestall assess jobs jobs.csv --metrics metrics.csv --metric memory_share",
+    "forestall assess collection failures.csv --metrics metrics.parquet",
+    "forestall assess policies --load 0.95",
+    "forestall assess plan-trial jobs.csv --effect 0.3",
+    "forestall assess trial arms.csv jobs.csv",
     "forestall assess value jobs.swf --failures later.csv --predictors rate.predictor",
 )
 
@@ -86,6 +96,8 @@ def scores(
     "forestall assess alarms alarms.csv --failures failures.csv",
     "forestall assess alarms alarms.csv --failures lanl.csv --system 20 --horizons 1h,24h",
     "forestall assess alarms alarms.csv --failures failures.csv --lead 5m --out report",
+    "forestall assess alarms alarms.csv --failures failures.csv --records jobs.csv --action-time "
+    "10m",
 )
 def alarms(
     raised: Annotated[
@@ -94,24 +106,42 @@ def alarms(
     ],
     failures: Annotated[Path, Setting("The failure log", group=FAILURES)],
     reading: FailureReading,
+    records: Annotated[
+        Path | None,
+        Setting(
+            "Job records of the same nodes: what answering the alarms costs and saves",
+            group=questions.ACTING,
+        ),
+    ] = None,
+    *,
     asked: questions.AlarmSettings,
     output: Output,
 ) -> None:
     """Say what alarms were worth: recall beside chance, precision, false alarms, lead times."""
     tell_study(
         alarm_report.FOLDER,
-        lambda bar: alarm_judge.study(raised, failures, reading, asked, bar),
+        lambda bar: alarm_judge.study(raised, failures, reading, asked, bar, records),
         "horizons",
         output,
     )
 
 
 JOBS_AND_METRICS: Final = "Jobs and metrics"
-JOB_READING: Final = TextOptions(
-    replace(choice, panel=JOBS_AND_METRICS)
-    for choice in READING
-    if choice.name in {"from", "days", "strict"}
-)
+Records: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="JOBS", help="Accounting records: sacct's output, or a table.")
+]
+
+
+def _window_options(panel: str) -> TextOptions:
+    return TextOptions(
+        replace(choice, panel=panel)
+        for choice in READING
+        if choice.name in {"from", "days", "strict"}
+    )
+
+
+JOB_READING: Final = _window_options(JOBS_AND_METRICS)
+TRIAL_READING: Final = _window_options("Jobs")
 
 
 @command(
@@ -124,9 +154,7 @@ JOB_READING: Final = TextOptions(
     "forestall assess jobs jobs.csv --metrics memory.csv --out report",
 )
 def jobs(
-    records: Annotated[
-        Path, typer.Argument(metavar="JOBS", help="Accounting records: sacct's output, or a table.")
-    ],
+    records: Records,
     metrics: Annotated[
         Path,
         Setting(
@@ -147,6 +175,71 @@ def jobs(
         job_report.FOLDER,
         lambda bar: job_judge.study(records, metrics, metric, reading, asked, bar),
         "analysis",
+        output,
+    )
+
+
+@command(
+    app,
+    "policies",
+    "forestall assess policies",
+    "forestall assess policies --policies reboot,steer --thresholds 0.09 --action-cost 0.5",
+    "forestall assess policies --load 0.95 --machines 30 --out policies",
+)
+def policies(asked: questions.PolicySettings, output: Output) -> None:
+    """Play what can be done about leaking memory, beside the same machines left alone."""
+    tell_study(
+        policy_report.FOLDER,
+        lambda bar: policy_judge.play_policies(asked, bar),
+        "machines",
+        output,
+    )
+
+
+@command(
+    app,
+    "plan-trial",
+    "forestall assess plan-trial jobs.csv --effect 0.3",
+    "forestall assess plan-trial sacct.txt --effect 0.2 --pairs 40 --failed-states "
+    "NODE_FAIL,OUT_OF_MEMORY --out plan",
+)
+def plan_trial(
+    records: Records,
+    reading: Annotated[Given, TRIAL_READING],
+    *,
+    asked: questions.TrialPlanSettings,
+    output: Output,
+) -> None:
+    """Say which nodes to act on, which to leave alone, and how long it takes to show an effect."""
+    tell_study(
+        trial_report.PLAN_FOLDER,
+        lambda bar: trial_judge.plan(records, reading, asked, bar),
+        "steps",
+        output,
+    )
+
+
+@command(
+    app,
+    "trial",
+    "forestall assess trial plan/arms.csv jobs.csv",
+    "forestall assess trial arms.csv sacct.txt --from 2026-03-01 --days 60 --measure lost",
+)
+def trial(
+    arms: Annotated[
+        Path, typer.Argument(metavar="ARMS", help="A CSV: node,arm (act or control)[,pair].")
+    ],
+    records: Records,
+    reading: Annotated[Given, TRIAL_READING],
+    *,
+    asked: questions.TrialSettings,
+    output: Output,
+) -> None:
+    """Say what acting on some nodes brought, beside those that were left alone."""
+    tell_study(
+        trial_report.FOLDER,
+        lambda bar: trial_judge.judge(arms, records, reading, asked, bar),
+        "steps",
         output,
     )
 
@@ -193,6 +286,33 @@ def predictors(
             sources, names, how, stakes, split_at=split_at, progress=bar
         ),
         "predictors",
+        output,
+    )
+
+
+@command(
+    app,
+    "collection",
+    "forestall assess collection failures.csv --metrics metrics.parquet",
+    "forestall assess collection failures.csv --metrics ldms --counts 1,3,10 --intervals "
+    "1m,5m,30m --out collection",
+)
+def collection(
+    log: FailureLog,
+    reading: FailureReading,
+    metrics: Annotated[Path, Setting("Metrics of the same nodes", group=questions.BESIDE)],
+    *,
+    how: questions.How,
+    nodes: questions.MachineNodes = None,
+    asked: questions.CollectionSettings,
+    output: Output,
+) -> None:
+    """Say what collecting fewer metrics, or less often, costs in detection and saves."""
+    sources = predict.Sources(log, reading, None, metrics, nodes)
+    tell_study(
+        collection_report.FOLDER,
+        lambda bar: collection_judge.study(sources, how, asked, bar),
+        "ways",
         output,
     )
 

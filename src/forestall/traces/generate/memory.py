@@ -27,6 +27,16 @@ from forestall.model.errors import ParameterError, of_system
 from forestall.model.metrics import Metrics
 from forestall.model.site.job_records import JobRecords
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.generate.memory_world import (
+    LEAST_SHARE,
+    MOST_SHARE,
+    NOISE,
+    NOTHING,
+    MemoryFate,
+    MemoryPlan,
+    MemoryPolicy,
+    lived,
+)
 from forestall.traces.jobs.job_records import write_job_records
 from forestall.traces.metrics.write import write_metrics
 from forestall.traces.streams import stream
@@ -72,26 +82,8 @@ KILLED_STATES: Final = (
 CORES: Final = 14
 """Cores of a node (4,068 of 288 nodes)."""
 
-HAZARD: Final = 0.35
-"""Kills per job and share of memory that its worst node lacks, for a relation of 1."""
-
-CARELESS: Final = 0.10
-"""Campaigns whose jobs do not give all memory back."""
-
-LEAK_MEDIAN, LEAK_SIGMA = 0.035, 0.6
-"""Lognormal law of what such a job takes of a node for good."""
-
-LEAK_MOST: Final = 0.8
-
-REBOOT: Final = 0.2
-"""Chance that a node is started anew after a campaign, which gives all of its memory back."""
-
-REBOOT_TIME: Final = 90
-SILENT_HOURS: Final = 4.0
-"""Mean time for which a node's collector is dead after a kill."""
-
-BASE_MEDIAN, BASE_SIGMA, NOISE = 0.027, 0.35, 0.003
-"""Active memory of an idle node that lacks none: lognormal over nodes, and noise of a sample."""
+BASE_MEDIAN, BASE_SIGMA = 0.027, 0.35
+"""Lognormal law over nodes of the active memory of an idle one that lacks none."""
 
 MOST_SAMPLES: Final = 100_000_000
 
@@ -119,27 +111,6 @@ class MemoryTruth:
     campaign: Int
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """Jobs on nodes before anything fails: job k of campaign c runs on nodes_of[c]."""
-
-    start: Int
-    end: Int
-    campaign: Int
-    nodes_of: tuple[Int, ...]
-
-
-@dataclass
-class _Fate:
-    """What became of memory: steps of (time, node, leak), outages of the collector, kills."""
-
-    steps: list[tuple[int, int, float]]
-    outages: list[tuple[int, int, int]]
-    killed: Bool
-    worst: Int
-    leak: Real
-
-
 def generate_memory(
     seed: int,
     *,
@@ -149,6 +120,7 @@ def generate_memory(
     relation: float = 1.0,
     load: float = 0.7,
     period: int = 60,
+    policy: MemoryPolicy = NOTHING,
 ) -> tuple[JobRecords, Metrics, MemoryTruth]:
     """Return job records, samples of active memory (`memory_share`), and what was put in.
 
@@ -161,21 +133,77 @@ def generate_memory(
         1 - exp(-relation x HAZARD x what its worst node lacks)
     load : share of the node-time that jobs take
     period : seconds between samples
+    policy : what is done about memory; other ends than memory's are those of the machine left alone
 
     The shares of final states are the paper's: what memory does not kill fails for other reasons,
     as often as is needed. Time 0 is the record's begin. Raises ParameterError.
     """
-    count = _checked(nodes, days, jobs, relation, load, period)
-    length = int(days * DAY)
-    plan = _planned(seed, nodes, length, count, load)
-    fate = _lost(seed, plan, nodes, relation)
-    state = _states(seed, plan, fate.killed)
+    machine = memory_machine(
+        seed, nodes=nodes, days=days, jobs=jobs, relation=relation, load=load, period=period
+    )
+    alone = machine.lived()
+    fate = alone if policy is NOTHING else machine.lived(policy)
+    state = _states(seed, machine.plan, alone.killed, fate.killed)
+    plan = machine.as_it_went(fate)
     source = f"generated, memory, seed {seed}"
     order = np.argsort(plan.start, kind="stable")
     records = _records(plan, state, order, nodes, source)
     truth = _truth(plan, fate, order)
-    metrics = _sampled(seed, plan, fate, truth, (nodes, length, period))
+    metrics = _sampled(plan, fate, truth, _use(seed, len(order), nodes), machine)
     return records, replace(metrics, source=source), truth
+
+
+@dataclass(frozen=True)
+class MemoryMachine:
+    """A machine whose nodes lose memory, before anything is done about it.
+
+    Attributes
+    ----------
+    seed, nodes, length (s), relation, period : as asked
+    plan : the jobs as they run where nothing is done
+    base : float64[nodes], active memory of an idle node that lacks none
+    """
+
+    seed: int
+    nodes: int
+    length: int
+    relation: float
+    period: int
+    plan: MemoryPlan
+    base: Real
+
+    def lived(self, policy: MemoryPolicy = NOTHING) -> MemoryFate:
+        """Return what becomes of it under a policy."""
+        return lived(
+            self.seed, self.plan, self.base, relation=self.relation, period=self.period,
+            policy=policy,
+        )  # fmt: skip
+
+    def as_it_went(self, fate: MemoryFate) -> MemoryPlan:
+        """Return the jobs as they ran: later where they waited, and on the nodes they had."""
+        plan = self.plan
+        first = np.searchsorted(plan.campaign, np.arange(len(plan.nodes_of)))
+        late = (fate.begun - plan.start[first])[plan.campaign]
+        held = tuple(np.sort(nodes) for nodes in fate.held)
+        return MemoryPlan(plan.start + late, plan.end + late, plan.campaign, held)
+
+
+def memory_machine(
+    seed: int,
+    *,
+    nodes: int = 288,
+    days: float = 16,
+    jobs: int | None = None,
+    relation: float = 1.0,
+    load: float = 0.7,
+    period: int = 60,
+) -> MemoryMachine:
+    """Return the machine of `generate_memory`, to be played under policies; ParameterError."""
+    count = _checked(nodes, days, jobs, relation, load, period)
+    length = int(days * DAY)
+    plan = planned(seed, nodes, length, count, load)
+    base = _use(seed, count, nodes)[1]
+    return MemoryMachine(seed, nodes, length, relation, period, plan, base)
 
 
 def _checked(
@@ -199,7 +227,7 @@ def _checked(
     return max(1, round(PAPER_JOBS * nodes * days / (288 * 16))) if jobs is None else jobs
 
 
-def _planned(seed: int, nodes: int, length: int, count: int, load: float) -> _Plan:
+def planned(seed: int, nodes: int, length: int, count: int, load: float) -> MemoryPlan:
     """Return the jobs: campaigns queue in order of submit, and take nodes that are free."""
     rng = stream(seed, "memory", "jobs")
     members = _campaigns(rng, count)
@@ -242,7 +270,7 @@ def _planned(seed: int, nodes: int, length: int, count: int, load: float) -> _Pl
             heapq.heappush(free, (float(done), pick.random(), node))
         nodes_of.append(np.sort(np.array(mine, dtype=np.int64)))
     campaign = np.repeat(np.arange(len(members)), members)
-    return _Plan(start, start + run, campaign, tuple(nodes_of))
+    return MemoryPlan(start, start + run, campaign, tuple(nodes_of))
 
 
 def _campaigns(rng: np.random.Generator, count: int) -> Int:
@@ -255,59 +283,9 @@ def _campaigns(rng: np.random.Generator, count: int) -> Int:
     return members.astype(np.int64)
 
 
-def _lost(seed: int, plan: _Plan, nodes: int, relation: float) -> _Fate:
-    """Return how memory was lost and given back, in order of time, and whom it killed.
-
-    What is drawn for a job does not depend on `relation`.
-    """
-    count, many = len(plan.start), len(plan.nodes_of)
-    rng = stream(seed, "memory", "leaks")
-    careless = rng.random(many) < CARELESS
-    amounts = rng.lognormal(math.log(LEAK_MEDIAN), LEAK_SIGMA, count)
-    again = stream(seed, "memory", "reboots")
-    chances = stream(seed, "memory", "kills").random(count)
-    silent = stream(seed, "memory", "collector").exponential(SILENT_HOURS * 3600, count)
-    level = np.zeros(nodes)
-    steps = [(n, 0, 0.0) for n in range(nodes)]
-    fate = _Fate(steps, [], np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.int64),
-                 np.zeros(count))  # fmt: skip
-    first = np.searchsorted(plan.campaign, np.arange(many + 1))
-    following = _next_starts(plan, nodes)
-    for c, held in enumerate(plan.nodes_of):  # in order of start, each alone on its nodes
-        for k in range(first[c], first[c + 1]):
-            worst = int(held[np.argmax(level[held])])
-            fate.worst[k], fate.leak[k] = worst, level[worst]
-            if chances[k] < -math.expm1(-relation * HAZARD * float(level[worst])):
-                fate.killed[k] = True
-                time = int(plan.end[k])
-                fate.outages.append((worst, time, time + int(silent[k])))
-            if careless[c]:
-                level[held] = np.minimum(level[held] + amounts[k], LEAK_MOST)
-                steps += [(n, int(plan.end[k]), float(level[n])) for n in held.tolist()]
-        done = int(plan.end[first[c + 1] - 1])
-        lucky = again.random(len(held)) < REBOOT
-        for n, gap in zip(held[lucky].tolist(), (following[c] - done)[lucky].tolist(), strict=True):
-            if gap > REBOOT_TIME + 20:
-                level[n] = 0.0
-                steps.append((n, done + 10, 0.0))
-                fate.outages.append((n, done + 10, done + 10 + REBOOT_TIME))
-    return fate
-
-
-def _next_starts(plan: _Plan, nodes: int) -> list[Int]:
-    """Return for each campaign when each of its nodes has the next one."""
-    first = np.searchsorted(plan.campaign, np.arange(len(plan.nodes_of)))
-    soonest = np.full(nodes, 2**60)
-    found: list[Int] = []
-    for c in range(len(plan.nodes_of) - 1, -1, -1):
-        held = plan.nodes_of[c]
-        found.append(soonest[held].copy())
-        soonest[held] = plan.start[first[c]]
-    return found[::-1]
-
-
-def _states(seed: int, plan: _Plan, killed: Bool) -> list[str]:
-    """Return final states: the paper's shares, others than the killed drawn by campaign."""
+def _states(seed: int, plan: MemoryPlan, killed: Bool, truly: Bool) -> list[str]:
+    """Return final states: the paper's shares where memory `killed` these, others than these drawn
+    by campaign; then what is so where it `truly` killed those."""
     rng = stream(seed, "memory", "ends")
     count, many = len(killed), len(plan.nodes_of)
     names = [name for name, _ in KILLED_STATES]
@@ -332,10 +310,12 @@ def _states(seed: int, plan: _Plan, killed: Bool) -> list[str]:
     failing = np.concatenate([heads, failing[len(chosen) :]])[: len(ends)]
     words = np.array(ends, dtype=object)
     state[failing] = words[rng.permutation(len(words))[: len(failing)]]
+    state[killed & ~truly] = "COMPLETED"
+    state[truly] = np.array(names, dtype=object)[told[truly]]
     return [str(word) for word in state]
 
 
-def _records(plan: _Plan, state: list[str], order: Int, nodes: int, source: str) -> JobRecords:
+def _records(plan: MemoryPlan, state: list[str], order: Int, nodes: int, source: str) -> JobRecords:
     """Return the records in this order, that of their starts; ids count from 1 in it."""
     held = [plan.nodes_of[c] for c in plan.campaign[order].tolist()]
     size = np.array([len(h) for h in held], dtype=np.int64)
@@ -352,7 +332,7 @@ def _records(plan: _Plan, state: list[str], order: Int, nodes: int, source: str)
     )
 
 
-def _truth(plan: _Plan, fate: _Fate, order: Int) -> MemoryTruth:
+def _truth(plan: MemoryPlan, fate: MemoryFate, order: Int) -> MemoryTruth:
     node, time, leak = zip(*sorted(fate.steps, key=lambda step: step[:2]), strict=True)
     return MemoryTruth(
         np.array(time, dtype=np.int64),
@@ -365,12 +345,25 @@ def _truth(plan: _Plan, fate: _Fate, order: Int) -> MemoryTruth:
     )
 
 
+def _use(seed: int, jobs: int, nodes: int) -> tuple[Real, Real, np.random.Generator]:
+    """Return what each job uses of a node, what an idle node that lacks none uses, and what draws
+    the noise of samples."""
+    rng = stream(seed, "memory", "use")
+    used = np.minimum(rng.lognormal(math.log(0.2), 0.6, jobs), 0.9)
+    return used, rng.lognormal(math.log(BASE_MEDIAN), BASE_SIGMA, nodes), rng
+
+
 def _sampled(
-    seed: int, plan: _Plan, fate: _Fate, truth: MemoryTruth, shape: tuple[int, int, int]
+    plan: MemoryPlan,
+    fate: MemoryFate,
+    truth: MemoryTruth,
+    use: tuple[Real, Real, np.random.Generator],
+    machine: MemoryMachine,
 ) -> Metrics:
-    """Return samples of active memory, share of all; `shape` is nodes, seconds, period."""
-    nodes, length, period = shape
-    moments = np.arange(0, length, period, dtype=np.int64)
+    """Return samples of active memory, share of all."""
+    used, base, rng = use
+    nodes, period = machine.nodes, machine.period
+    moments = np.arange(0, machine.length, period, dtype=np.int64)
     count = len(moments)
     change = np.zeros((nodes, count + 1))
 
@@ -383,15 +376,14 @@ def _sampled(
     np.add.at(change, (truth.node, at(truth.time)), step)
     held = [plan.nodes_of[c] for c in plan.campaign.tolist()]
     size = np.array([len(h) for h in held])
-    rng = stream(seed, "memory", "use")
-    used = np.repeat(np.minimum(rng.lognormal(math.log(0.2), 0.6, len(size)), 0.9), size)
+    used = np.repeat(used, size)
     node = np.concatenate(held)
     np.add.at(change, (node, at(np.repeat(plan.start, size))), used)
     np.add.at(change, (node, at(np.repeat(plan.end, size))), -used)
     share = np.cumsum(change, axis=1)[:, :count]
-    share += rng.lognormal(math.log(BASE_MEDIAN), BASE_SIGMA, nodes)[:, None]
+    share += base[:, None]
     share += NOISE * rng.standard_normal(share.shape)
-    np.clip(share, 0.001, 0.99, out=share)
+    np.clip(share, LEAST_SHARE, MOST_SHARE, out=share)
     there = np.ones((nodes, count), dtype=np.bool_)
     for n, begin, end in fate.outages:
         there[n, -(-begin // period) : -(-end // period)] = False
@@ -413,7 +405,8 @@ def write_scenario(
     truth: MemoryTruth,
     format: str = "parquet",
 ) -> None:
-    """Write jobs.csv, metrics.parquet or .csv, truth.csv (a row a job) and leaks.csv into a folder.
+    """Write jobs.csv, metrics.parquet or .csv, truth.csv (a row a job), leaks.csv and oom.csv, when
+    which node ran out of memory under which job, into a folder.
 
     Raises TraceError where the folder cannot be made or written to.
     """
@@ -422,6 +415,7 @@ def write_scenario(
         place.mkdir(parents=True, exist_ok=True)
     write_job_records(records, place / "jobs.csv")
     write_metrics(metrics, place / f"metrics.{format}")
+    killed = np.flatnonzero(truth.killed)
     tables: dict[str, dict[str, Any]] = {
         "truth.csv": {
             "job": list(records.job),
@@ -431,6 +425,11 @@ def write_scenario(
             "campaign": truth.campaign,
         },
         "leaks.csv": {"time": truth.time, "node": truth.node, "leak": truth.leak},
+        "oom.csv": {
+            "time": records.end[killed],
+            "node": truth.worst[killed],
+            "job": [records.job[k] for k in killed.tolist()],
+        },
     }
     for name, columns in tables.items():
         with atomic_path(place / name) as beside:

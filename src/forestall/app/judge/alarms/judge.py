@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from forestall.app.job_records import read_job_records
 from forestall.app.judge.alarms.report import verdict
 from forestall.app.judge.questions import AlarmSettings
 from forestall.app.kit.progress import Progress
@@ -16,14 +17,22 @@ from forestall.app.kit.study_folder import window_told
 from forestall.app.kit.versions import of_fits
 from forestall.app.reliability.fit.fit import finite
 from forestall.app.runs.settings import inputs_of
+from forestall.assess.alarm_costs import (
+    AlarmCosts,
+    RunningJobs,
+    checkpoint_costs,
+    move_costs,
+)
 from forestall.assess.alarms import JudgedAlarms, Line, judge, line_of
-from forestall.model.errors import ParameterError
+from forestall.model.errors import ParameterError, TraceError
+from forestall.model.site.job_records import NEVER
 from forestall.show.facts import taken
 from forestall.traces.alarms import read_alarms
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
     from forestall.model.failures import Failures
+    from forestall.model.site.job_records import JobRecords
     from forestall.traces.alarms import Alarms
 
 STEPS: Final = 12
@@ -42,6 +51,7 @@ class AlarmStudy:
     line: Line
     judged: tuple[JudgedAlarms, ...]
     by_score: tuple[Mapping[str, Any], ...]
+    costs: tuple[AlarmCosts, ...] = ()
     summary: dict[str, Any] = field(default_factory=dict)
 
 
@@ -51,6 +61,7 @@ def study(
     reading: Mapping[str, Any],
     asked: AlarmSettings,
     progress: Progress = lambda done, total: None,
+    records: Path | None = None,
 ) -> AlarmStudy:
     """Read alarms and a failure log and return what the alarms are worth.
 
@@ -61,6 +72,7 @@ def study(
     reading : options of reading the log by key, those that were given
     asked : how to judge
     progress : called with how many of how many steps are done
+    records : job records of the same nodes, by which answering alarms is costed
 
     Raises TraceError for a file that cannot be used, ParameterError for an option.
     """
@@ -69,7 +81,8 @@ def study(
     alarms = read_alarms(
         path, names=failures.names, origin=failures.origin, strict=bool(reading.get("strict"))
     )
-    return study_of(alarms, failures, asked, inputs.told(), progress)
+    jobs = None if records is None else read_job_records(records)
+    return study_of(alarms, failures, asked, inputs.told(), progress, jobs)
 
 
 def study_of(
@@ -78,9 +91,11 @@ def study_of(
     asked: AlarmSettings,
     told: Mapping[str, Any] | None = None,
     progress: Progress = lambda done, total: None,
+    records: JobRecords | None = None,
 ) -> AlarmStudy:
     """Return what the alarms are worth; see `study`."""
     given = dict(told or {})
+    jobs = None if records is None else _jobs(records, failures)
     line = _line(alarms, failures, asked, given)
     total = len(asked.horizons) + 1
     judged = []
@@ -90,11 +105,48 @@ def study_of(
             judge(line, horizon, rng, lead=asked.lead, level=asked.level, draws=asked.draws)
         )
         progress(done, total)
-    by_score = tuple(_by_score(alarms, failures, asked, given))
+    by_score = tuple(_by_score(alarms, failures, asked, given, jobs))
+    costs = () if jobs is None else _costs(line, jobs, judged[asked.main], asked)
     progress(total, total)
-    found = AlarmStudy(asked, given, failures, alarms, line, tuple(judged), by_score)
+    found = AlarmStudy(asked, given, failures, alarms, line, tuple(judged), by_score, costs)
     found.summary.update(summary_of(found))
     return found
+
+
+def _jobs(records: JobRecords, failures: Failures) -> RunningJobs:
+    """Return the jobs that ran, on the clock and with the node numbers of the failure log."""
+    if (records.origin is None) != (failures.origin is None):
+        counts, dated = (records, failures) if records.origin is None else (failures, records)
+        said = f"counts seconds, but {dated.source} has dates; expected one clock"
+        raise TraceError(counts.source, said)
+    shift = 0
+    if records.origin is not None and failures.origin is not None:
+        shift = records.origin - failures.origin
+    node, ours = records.node, records.node_names
+    if ours is not None and failures.names is not None:
+        number = {name: k for k, name in enumerate(failures.names)}
+        beyond = len(failures.names)
+        node = np.array([number.get(name, beyond + k) for k, name in enumerate(ours)])[node]
+    ran = np.flatnonzero((records.start < NEVER) & (records.end < NEVER))
+    size = records.size[ran]
+    held = np.repeat(records.offsets[ran] - np.concatenate(([0], np.cumsum(size)[:-1])), size)
+    return RunningJobs(
+        records.start[ran] + shift, records.end[ran] + shift,
+        np.concatenate(([0], np.cumsum(size))), node[held + np.arange(int(size.sum()))],
+    )  # fmt: skip
+
+
+def _costs(
+    line: Line, jobs: RunningJobs, judged: JudgedAlarms, asked: AlarmSettings
+) -> tuple[AlarmCosts, ...]:
+    """Return what either answer to alarms brings at the main horizon."""
+    acting: dict[str, float] = {
+        "action_seconds": asked.action_time, "action_cost": asked.action_cost,
+    }  # fmt: skip
+    return (
+        checkpoint_costs(line, jobs, lead=asked.lead, **acting),
+        move_costs(line, jobs, judged.horizon, judged.caught, **acting),
+    )
 
 
 def _line(
@@ -128,7 +180,11 @@ def _first(alarms: Alarms, end: int | None) -> int | None:
 
 
 def _by_score(
-    alarms: Alarms, failures: Failures, asked: AlarmSettings, told: Mapping[str, Any]
+    alarms: Alarms,
+    failures: Failures,
+    asked: AlarmSettings,
+    told: Mapping[str, Any],
+    jobs: RunningJobs | None,
 ) -> list[dict[str, Any]]:
     """Return what only the alarms with at least such scores are worth, at the main horizon."""
     if alarms.score is None or not np.isfinite(alarms.score).any():
@@ -157,9 +213,14 @@ def _by_score(
                 "score": float(cut),
                 "alarms": len(line.alarm_time),
                 **_main(one),
+                **({} if jobs is None else _nets(_costs(line, jobs, one, asked))),
             }
         )
     return rows
+
+
+def _nets(costs: tuple[AlarmCosts, ...]) -> dict[str, float]:
+    return {f"{one.response}_net_node_hours": one.net for one in costs}
 
 
 def summary_of(found: AlarmStudy) -> dict[str, Any]:
@@ -185,13 +246,36 @@ def summary_of(found: AlarmStudy) -> dict[str, Any]:
         **_main(found.judged[asked.main]),
         "horizons": [row_of(one) for one in found.judged],
         "by_score": list(found.by_score),
+        **({"costs": [_told(one) for one in found.costs]} if found.costs else {}),
         "remarks": (found.failures.cleaning + found.alarms.cleaning).told(),
-        "parameters": {**found.told, "draws": asked.draws, "seed": asked.seed},
+        "parameters": {**found.told, "draws": asked.draws, "seed": asked.seed, **_acting(asked)},
         "versions": of_fits(),
     }
     summary["verdict"] = verdict(summary)
     plain: dict[str, Any] = finite(summary)
     return plain
+
+
+def _told(one: AlarmCosts) -> dict[str, Any]:
+    """Return what one answer to alarms brings as JSON has it."""
+    return {
+        "response": one.response,
+        "jobs_struck": one.struck,
+        "jobs_helped": one.helped,
+        "actions": one.actions,
+        "nodes_per_action": one.nodes / one.actions if one.actions else None,
+        "lost_node_hours": one.lost,
+        "saved_node_hours": one.saved,
+        "spent_node_hours": one.spent,
+        "empty_node_hours": one.empty,
+        "net_node_hours": one.net,
+    }
+
+
+def _acting(asked: AlarmSettings) -> dict[str, float]:
+    """Return what an action costs, where it does."""
+    told = {"action_time_s": asked.action_time, "action_cost_node_hours": asked.action_cost}
+    return {name: value for name, value in told.items() if value}
 
 
 def _main(one: JudgedAlarms) -> dict[str, Any]:

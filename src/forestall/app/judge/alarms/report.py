@@ -11,7 +11,7 @@ from forestall.show import closing
 from forestall.show.blocks import Column, Figure, Table
 from forestall.show.facts import Fact, flat
 from forestall.show.report import Report, Section
-from forestall.show.words import NOTHING, Summary, count, counted, duration, number, percent
+from forestall.show.words import NOTHING, Summary, count, counted, duration, figure, number, percent
 
 with lazily():
     import polars as pl
@@ -53,7 +53,20 @@ def verdict(summary: Summary) -> str:
     median = row["lead_time_s"]["median"]
     if number(median) is not None:
         text += f"; half of the warnings came at least {duration(median)} ahead"
-    return f"{text}.{_which_nodes(row)}{_few(summary)}"
+    return f"{text}.{_which_nodes(row)}{_pays(summary)}{_few(summary)}"
+
+
+def _pays(summary: Summary) -> str:
+    """Say which answer to the alarms pays, where jobs are known."""
+    if "costs" not in summary:
+        return ""
+    best = max(summary["costs"], key=lambda one: one["net_node_hours"])
+    if best["net_node_hours"] <= 0:
+        return " Answering them does not pay: it costs more than it saves."
+    return (
+        f" {ANSWERS[best['response']]} at each saves {figure(best['net_node_hours'], 3)} "
+        f"node-hours net of the {figure(best['lost_node_hours'], 3)} that failures destroy."
+    )
 
 
 def _ends(row: Summary) -> str:
@@ -138,6 +151,7 @@ def report_of(found: AlarmStudy) -> Report:
         _leads(found),
         _fates(summary),
         _scores(summary),
+        _worth(summary),
         closing.odd_lines(notes(summary)),
     )
     return Report(
@@ -161,6 +175,23 @@ HORIZONS: Final[tuple[Column, ...]] = (
 )
 
 
+ANSWERS: Final = {"checkpoint": "Saving a checkpoint", "move": "Moving the job"}
+COSTS: Final[tuple[Column, ...]] = (
+    ("Answer", "response", ANSWERS.__getitem__),
+    ("Actions", "actions", count),
+    ("Nodes each", "nodes_per_action", rate),
+    ("Jobs helped", lambda row: f"{count(row['jobs_helped'])} of {count(row['jobs_struck'])}"),
+    ("Saved", "saved_node_hours", figure),
+    ("Actions cost", "spent_node_hours", figure),
+    ("Nodes empty", "empty_node_hours", figure),
+    ("Net, node-hours", "net_node_hours", figure),
+)
+ANSWERED: Final = (
+    "Each alarm is answered by the jobs on its node. With a checkpoint a job that a failure hits "
+    "loses the time since its last one on all of its nodes; moved in time it loses nothing, and "
+    "the node stands empty until the failure or the horizon's end. {action_time} and {action_cost} "
+    "are what an action costs."
+)
 SCORES: Final[tuple[Column, ...]] = (
     ("Score from", "score", rate),
     ("Alarms", "alarms", count),
@@ -184,12 +215,20 @@ FATES: Final[tuple[Column, ...]] = (
 )
 
 
+def _worth(summary: Summary) -> Section:
+    """Return what answering the alarms costs and saves, where jobs are known."""
+    if "costs" not in summary:
+        return Section("costs", "")
+    table = Table.by("costs", COSTS, summary["costs"], right=range(1, 8))
+    return Section("costs", "Does answering them pay?", body=(table,), notes=(ANSWERED,))
+
+
 def _recall(found: AlarmStudy) -> Section:
     """Return recall beside chance and precision, at each horizon."""
     row = main_row(found.summary)
     within = horizon_text(row["horizon_s"])
     table = Table.by("horizons", HORIZONS, found.summary["horizons"], right=range(8))
-    figure = Figure(
+    drawn = Figure(
         FIGURES[0],
         lambda: plot_recall(found.judged),
         "Recall and precision of the alarms at each horizon, with recall by chance.",
@@ -197,7 +236,7 @@ def _recall(found: AlarmStudy) -> Section:
         f"time at random would catch {percent(row['chance_recall'])}, the black line.",
     )
     return Section(
-        "recall", "Recall and precision", facts=_facts(row), body=(table, figure), notes=(RULE,)
+        "recall", "Recall and precision", facts=_facts(row), body=(table, drawn), notes=(RULE,)
     )
 
 

@@ -51,21 +51,9 @@ class JobInputs:
     remarks: tuple[Mapping[str, Any], ...]
 
     def fates(self, failed: Iterable[str] | None, ignored: Iterable[str]) -> tuple[Flags, Flags]:
-        """Return which jobs failed, and which count at all: those that ended within the window in
-        a known state that is not ignored. Without `failed` every end but COMPLETED is a failure.
-
-        Raises ParameterError for a state that no job has and Slurm does not know.
-        """
-        states = np.array(self.records.base(), dtype=object)
-        known = FINAL_STATES | set(self.records.base())
-        bad = FINAL_STATES - {"COMPLETED"}
-        if failed is not None:
-            bad = _states(failed, known, "failed_states")
-        out = _states(ignored, known, "ignored_states")
-        fell = np.isin(states, sorted(bad))
-        ended = np.isin(states, sorted((FINAL_STATES | bad) - out))
-        ran = (self.records.end < NEVER) & (self.records.end <= self.close)
-        return fell, ended & ran
+        """Return which jobs failed, and which count at all: those that ended within the window; see
+        `fates_of`."""
+        return fates_of(self.records, failed, ignored, self.close)
 
     def name_of(self, node: int) -> str:
         """Return a node's name, or its number."""
@@ -78,6 +66,24 @@ class JobInputs:
         if not told.any():
             return None
         return max(1, round(float(np.median(records.cores[told] / records.size[told]))))
+
+
+def fates_of(
+    records: JobRecords, failed: Iterable[str] | None, ignored: Iterable[str], close: int
+) -> tuple[Flags, Flags]:
+    """Return which jobs failed, and which count at all: those that ended by `close` in a known
+    state that is not ignored. Without `failed` every end but COMPLETED is a failure.
+
+    Raises ParameterError for a state that no job has and Slurm does not know.
+    """
+    states = np.array(records.base(), dtype=object)
+    known = FINAL_STATES | set(records.base())
+    bad = FINAL_STATES - {"COMPLETED"}
+    if failed is not None:
+        bad = _states(failed, known, "failed_states")
+    out = _states(ignored, known, "ignored_states")
+    ended = np.isin(states, sorted((FINAL_STATES | bad) - out))
+    return np.isin(states, sorted(bad)), ended & (records.end < NEVER) & (records.end <= close)
 
 
 def _states(given: Iterable[str], known: Iterable[str], option: str) -> frozenset[str]:

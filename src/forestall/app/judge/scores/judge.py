@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from forestall.app.judge.questions import NO_GROUPS, ScoreQuestion
+from forestall.app.judge.scores.costs import costs_of
 from forestall.app.judge.scores.report import verdict
 from forestall.app.kit.progress import Progress
 from forestall.app.kit.versions import versions
@@ -104,12 +105,24 @@ def study(
         "groups": None if grouped is None else int(grouped.max()) + 1,
         "level": asked.level,
         "remarks": scores.cleaning.told(),
-        "parameters": {**asdict(asked), "score": ",".join(asked.score), "strict": strict},
+        **costs_of(
+            scores.scores[asked.score[0]], scores.failed, grouped, judged[0]["threshold"], asked
+        ),
+        "parameters": {**_given(asked), "score": ",".join(asked.score), "strict": strict},
         "versions": versions(),
     }
     told_plainly = finite(summary)
     told_plainly["verdict"] = verdict(told_plainly)
     return ScoreStudy(asked, scores, curves, tables, told_plainly)
+
+
+STAKES: Final = ("loss", "action_cost", "effect")
+
+
+def _given(asked: ScoreQuestion) -> dict[str, Any]:
+    """Return what was asked; of costs only where they count."""
+    told = asdict(asked)
+    return {k: v for k, v in told.items() if asked.loss is not None or k not in STAKES}
 
 
 def are_probabilities(name: str, value: Any, asked: ScoreQuestion) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall._lazy import lazily
+from forestall.app.judge.scores import costs
 from forestall.app.kit.output import skipped_table
 from forestall.app.kit.study_folder import StudyFolder, made_with, table_of
 from forestall.assess.figures import plot_precision_recall, plot_reliability, plot_roc
@@ -179,7 +180,14 @@ def report_of(found: ScoreStudy) -> Report:
     return Report(
         "What these scores are worth",
         f"{summary['source']}, column {summary['score']}: {cases}",
-        (_area(found), others(summary), thresholds(summary), _probabilities(found), read),
+        (
+            _area(found),
+            others(summary),
+            thresholds(summary),
+            costs.section(summary),
+            _probabilities(found),
+            read,
+        ),
         verdict=(summary["verdict"],),
         top=measures(summary),
         closing=(closing.made_with(made_with(summary)),),

@@ -1,0 +1,1 @@
+"""What collecting fewer metrics, or less often, costs a predictor and saves."""

@@ -1,0 +1,1 @@
+"""What is done about leaking memory, played in a closed loop."""

@@ -1,0 +1,1 @@
+"""Trials with controls on the nodes of a site: planned, and judged."""
