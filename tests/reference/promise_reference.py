@@ -165,6 +165,9 @@ class _Simulation:
             own.setdefault(node, detectability)  # the first failure of each node
         return frozenset(sorted(free, key=lambda node: (own.get(node, 0.0), node))[:size])
 
+    def risk_of(self, ahead: list[FailureRow], chosen: frozenset[int]) -> float:
+        return first_detectability(ahead, chosen)
+
     def place(self, now: int, key: int) -> None:
         """Give the job a reservation, and a promise where it has none yet."""
         job = self.jobs[key]
@@ -177,7 +180,7 @@ class _Simulation:
                 continue
             ahead = self.predictor.matters(now, start, start + length)
             chosen = self.choose(free, job.size, ahead)
-            promise = 1.0 - first_detectability(ahead, chosen)
+            promise = 1.0 - self.risk_of(ahead, chosen)
             # Reading: where no offer reaches the wanted probability, the best one, earliest first.
             if best is None or promise > best[0]:
                 best = (promise, start, chosen)

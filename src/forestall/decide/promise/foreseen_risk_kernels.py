@@ -9,7 +9,7 @@ from __future__ import annotations
 from forestall._compile import kernel
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.decide.promise import risk_kernels as risks
-from forestall.decide.promise.search_state import FREE, RISKY, SEEN
+from forestall.decide.promise.search_state import CHOSEN, FREE, RISKY, SEEN
 from forestall.predict.foreseen_kernels import Foreseen, first_from, next_recovery, shift_of
 
 
@@ -63,6 +63,28 @@ def risk_of_set(foreseen, row, now, start, end):
         met = foreseen.failures[index].until + shift > start
         if met and bits.has(row, foreseen.failures[index].node):
             return foreseen.failures[index].probability
+        number += 1
+
+
+@risks.risk_beyond.of(Foreseen)
+def risk_beyond(foreseen, scratch, now, start, end, most):
+    """Return the probability of the failure after the first `most` that the chosen nodes meet, each
+    node's first one: a node that failed was left for a spare."""
+    rows, left = scratch.rows, most
+    for i in range(rows.shape[1]):
+        rows[SEEN, i] = bits.ZERO
+    number = first_that_matters(foreseen, now, start)
+    while True:
+        index, shift = shift_of(foreseen, number)
+        if index < 0 or foreseen.failures[index].time + shift >= end:
+            return 0.0
+        node = foreseen.failures[index].node
+        met = foreseen.failures[index].until + shift > start
+        if met and bits.has(rows[CHOSEN], node) and not bits.has(rows[SEEN], node):
+            if left == 0:
+                return foreseen.failures[index].probability
+            bits.put(rows[SEEN], node)
+            left -= 1
         number += 1
 
 

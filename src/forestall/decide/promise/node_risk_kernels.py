@@ -7,6 +7,8 @@ safe the search ends with the last reservation. One downtime stands for all fail
 
 from __future__ import annotations
 
+import numpy as np
+
 from forestall._compile import merged, merged_by_type
 from forestall.decide.nodes import bitset_kernels as bits
 from forestall.decide.promise import risk_kernels as risks
@@ -113,6 +115,29 @@ def risk_of_chosen(hazard, scratch, now, start, end):
             lasting *= 1.0 - scratch.work[64 * i + bits.lowest(word)].risk
             word &= word - bits.ONE
     return 1.0 - lasting
+
+
+@risks.risk_beyond.of(Hazard, HazardTable)
+def risk_beyond(prediction, scratch, now, start, end, most):
+    """Return the probability that more than `most` of the chosen nodes fail (Hacker and Meglicki,
+    HPDC 2007, Equation 24, for unlike nodes): 1 less the chances of 0, 1, ... `most` of them."""
+    since = window_from(prediction, now, start)
+    common = shared(prediction, now, since, end)
+    chances = np.zeros(most + 1)
+    chances[0] = 1.0
+    for i in range(scratch.rows.shape[1]):
+        word = scratch.rows[CHOSEN, i]
+        while word != bits.ZERO:
+            node = 64 * i + bits.lowest(word)
+            risk = risk_of_node(prediction, node, now, since, end, common)
+            for k in range(most, 0, -1):
+                chances[k] = chances[k] * (1.0 - risk) + chances[k - 1] * risk
+            chances[0] *= 1.0 - risk
+            word &= word - bits.ONE
+    within = 0.0
+    for k in range(most, -1, -1):
+        within += chances[k]
+    return max(0.0, 1.0 - within)
 
 
 @risks.move_on.of(HazardTable)

@@ -49,6 +49,13 @@ def risk_of_chosen(prediction, scratch, now, start, end):
 
 
 @merged_by_type
+def risk_beyond(prediction, scratch, now, start, end, most):
+    """Return the probability that more than `most` of the chosen nodes fail a job, each of the
+    others being replaced by a spare. Where nothing is known of that, that any does: no less."""
+    return 1.0 - scratch.offer[0].probability
+
+
+@merged_by_type
 def first_failure(prediction, node, now, start, end):
     """Return when the foreseen failure is by which a node fails a job in [start, end), or -1."""
     return -1

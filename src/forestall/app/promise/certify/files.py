@@ -195,7 +195,8 @@ class FailureRows(Rows):
 @dataclass(frozen=True)
 class Given:
     """What the certifier looks at in `summary.json`; `overhead` is s of a checkpoint, or what is
-    added to it where it goes to `stores`; `vault` what is measured of those."""
+    added to it where it goes to `stores`; `vault` what is measured of those; `spares` the nodes of
+    the highest numbers that only jobs get that have lost a node."""
 
     nodes: int
     overhead: int
@@ -206,11 +207,13 @@ class Given:
     node_seconds: dict[str, int]
     stores: Stores | None = None
     vault: Any = None
+    spares: int = 0
 
     @classmethod
     def of(cls, said: Summary) -> Self:
         """Return what the summary says."""
         number = (int, float)
+        spared = "spares" in said.held.get("parameters", {})
         account: dict[str, Any] = {
             name: said.value(f"node_seconds.{name}", (int,), "a whole number") for name in ACCOUNT
         }
@@ -224,6 +227,7 @@ class Given:
             node_seconds=account,
             stores=said.stores(),
             vault=said.held.get("vault"),
+            spares=said.whole("parameters.spares", 0, read.MAX_NODES) if spared else 0,
         )
 
 

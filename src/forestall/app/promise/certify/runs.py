@@ -29,6 +29,18 @@ def sizes(run: PromiseRun, finding: Finding) -> str:
     return f"{len(have)} runs on as many nodes as asked for"
 
 
+def spares(run: PromiseRun, finding: Finding) -> str:
+    """A job runs on a spare node only once it has lost a node."""
+    runs, nodes = run.runs, run.nodes
+    first = run.given.nodes - run.given.spares
+    before = firsts(runs.job) if run.complete else run.jobs.restarts[runs.job] == 0
+    early = before[nodes.owner] & (nodes.stop > first)
+    text = "job {0} runs on spare node {1}, and has lost none before"
+    finding.where(early, text, run.names[nodes.owner], nodes.stop - 1)
+    took = np.unique(nodes.owner[nodes.stop > first])
+    return f"{len(took)} runs on some of the {run.given.spares} spares, after a failure each"
+
+
 def order(run: PromiseRun, finding: Finding) -> str:
     """The runs of a job follow each other and agree with what the jobs say."""
     jobs, runs, ids, names = run.jobs, run.runs, run.jobs.name, run.names
