@@ -18,7 +18,6 @@ PENDING = {
     "availability",
     "cycle-sharing",
     "promises",
-    "queues",
     "vault",
     "virtual",
 }

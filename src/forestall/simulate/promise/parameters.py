@@ -166,7 +166,7 @@ class Parameters(BaseModel):
         if not isinstance(policy, str) or (policy not in POLICIES and not is_own(policy)):
             return values  # refused in a moment
         entry = POLICIES.chosen(policy)
-        own = {"checkpoint": entry.checkpoint, "placement": entry.placement}
+        own: dict[str, object] = {"checkpoint": entry.checkpoint, "placement": entry.placement}
         if isinstance(spares := values.get("spares"), int):
             own["failovers"] = min(spares, 1)
         if isinstance(ring := values.get("ring"), int) and 1 <= ring <= MOST_PIECES:

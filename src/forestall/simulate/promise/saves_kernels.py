@@ -92,7 +92,7 @@ def longest_gap(ran_on, down):
             seen += 1
             if not bits.has(down, 64 * i + low):
                 first = row - 1 if first < 0 else first
-                longest, row = max(longest, row - 1), 0
+                longest, row = max(longest, row - 1), np.int64(0)
             word &= ~bits.run_of(low, 1)
     return seen if first < 0 else max(longest, row + first)
 
