@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,9 @@ from pydantic import ValidationError
 
 from forestall.app.promise.certify.certifier import certify_promise
 from forestall.app.promise.log import replay
+from forestall.app.promise.simulate import simulate
+from forestall.model.failures import Failures
+from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.simulate.promise.checkpoint_costs import pause_of
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.run import Outcome
@@ -144,6 +149,11 @@ def test_what_cannot_be(told: dict[str, Any], said: str) -> None:
 def spared_case(seed: int) -> tuple[Case, dict[str, Any]]:
     """Return a case whose jobs leave room for spares, and what else is told."""
     case, rng = failing_case(seed), random.Random(seed)
+    more = rng.randint(0, 4)
+    case = replace(case, nodes=case.nodes + more, failures=sorted(
+        [*case.failures, *((time + 7, case.nodes + k, 300, 0.5)
+                           for k, (time, *_) in enumerate(case.failures[:more]))]
+    ))  # fmt: skip
     spares = rng.randint(0, max(0, case.nodes - max(size for _, size, *_ in case.jobs)))
     vault = rng.choice([None, "ring", stores_of(case, seed)])
     if vault == "ring":
@@ -215,7 +225,7 @@ def test_a_ring_of_one_copy_is_the_own_disk_but_for_its_cost() -> None:
 
 def test_the_certifier_agrees_and_a_replay_decides_the_same(tmp_path: Path) -> None:
     took = 0
-    for seed in range(20):
+    for seed in range(12):
         case, told = spared_case(seed)
         folder = result(case, **told, log_events=True).save(tmp_path / str(seed), report=False)
         certificate = certify_promise(folder)
@@ -234,3 +244,39 @@ def test_a_job_on_a_spare_that_has_lost_no_node_is_found(tmp_path: Path) -> None
         table.with_columns(pl.lit("1-2").alias("nodes")).write_csv(folder / file)
     failed = {check.name for check in certify_promise(folder).checks if not check.passed}
     assert "spares" in failed
+
+
+def test_what_spares_did_is_measured_and_checked(tmp_path: Path) -> None:
+    case = Case([(0, 3, 2500, 2500), (0, 3, 100, 100)], [(1500, 1, 9000, 0.5)], 4, 5, 1000)
+    one = result(case, accuracy=0.0, checkpoint="periodic", spares=1)
+    assert one.measures["spares"] == {"restarts": 1, "at_once": 1, "on_spares": 1}
+    folder = one.save(tmp_path / "run", report=False)
+    assert certify_promise(folder).passed
+    summary = (folder / "summary.json").read_text(encoding="utf-8")
+    (folder / "summary.json").write_text(summary.replace('"at_once": 1', '"at_once": 0'))
+    failed = {check.name for check in certify_promise(folder).checks if not check.passed}
+    assert failed == {"spares"}
+
+
+def test_hazards_of_more_than_so_many() -> None:
+    """The promise by hazards is that of every pattern of at most so many failures, added up."""
+    predictor = HazardPredictor(0.7, 2.0, 2.0 * (100 / 86_400) ** 0.7)
+    predictor.fit(Failures.build([0, 100, 200, 250], [0, 1, 2, 1]), nodes=6, end=0)
+    jobs = pl.DataFrame({"job": [1], "submit": [0], "size": [5], "runtime": [40]})
+    told = {"nodes": 6, "spares": 1, "risk": 0.0, "checkpoint": "none", "downtime": 120}
+    made = [
+        simulate(jobs, None, predictor=predictor, failovers=failovers, **told).outcome
+        for failovers in range(3)
+    ]
+    asked = predictor.for_run(6, 0, 120)
+    for failovers, outcome in enumerate(made):
+        end = int(outcome.deadlines[0])
+        nodes = np.array(ran_on(outcome)[0][2])
+        risk = asked.failure_probability(nodes, 0, end)
+        within = sum(
+            np.prod([risk[k] if k in lost else 1 - risk[k] for k in range(5)])
+            for count in range(failovers + 1)
+            for lost in combinations(range(5), count)
+        )
+        assert end == 40 * (failovers + 1)
+        assert float(outcome.promises[0]) == pytest.approx(within)

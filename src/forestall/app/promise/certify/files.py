@@ -196,7 +196,8 @@ class FailureRows(Rows):
 class Given:
     """What the certifier looks at in `summary.json`; `overhead` is s of a checkpoint, or what is
     added to it where it goes to `stores`; `vault` what is measured of those; `spares` the nodes of
-    the highest numbers that only jobs get that have lost a node."""
+    the highest numbers that only jobs get that have lost a node, `spared` what is measured of
+    them."""
 
     nodes: int
     overhead: int
@@ -208,6 +209,7 @@ class Given:
     stores: Stores | None = None
     vault: Any = None
     spares: int = 0
+    spared: Any = None
 
     @classmethod
     def of(cls, said: Summary) -> Self:
@@ -228,6 +230,7 @@ class Given:
             stores=said.stores(),
             vault=said.held.get("vault"),
             spares=said.whole("parameters.spares", 0, read.MAX_NODES) if spared else 0,
+            spared=said.held.get("spares"),
         )
 
 
