@@ -48,7 +48,7 @@ PRICES: Final[tuple[Column, ...]] = (
     ("Spares", "spares", count),
     ("Interval", "interval_s", or_dash(format_duration)),
     ("Success", "success_probability", percent),
-    ("Node-hours", "node_hours", "{:,.0f}".format),
+    ("Node-h", "node_hours", "{:,.0f}".format),
     ("of spares", "spare_node_hours", "{:,.0f}".format),
     ("of saves", "checkpoint_node_hours", "{:,.0f}".format),
     ("of waiting", "waiting_node_hours", "{:,.0f}".format),
