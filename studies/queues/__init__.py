@@ -14,6 +14,7 @@ import polars as pl
 import forestall as fs
 from studies.kit.study import Reproduction, Results, Session, Study
 from studies.kit.text import Blocks, table
+from studies.queues.claims import every_claim
 from studies.queues.figures import CAPTIONS, draw
 from studies.queues.inputs import Inputs, read_inputs
 from studies.queues.paper import PAPER
@@ -79,7 +80,7 @@ def _section(one: Table) -> Blocks:
 def _results(found: Found) -> Results:
     figures = draw(found.inputs.years[0])
     return Results(
-        claims=(),
+        claims=every_claim(found.tables),
         figures=figures,
         captions=dict(zip(figures, CAPTIONS, strict=True)),
         tables={"values": values_table(found.tables)},

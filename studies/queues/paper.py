@@ -77,5 +77,7 @@ RUNTIME_RANGE: Final = (2.96, 12.71)
 INTERVAL, COST, INTERVAL_MTTF, INTERVAL_SHAPE, INTERVAL_NODES = 10.0, 0.25, 100_000.0, 0.7, 81
 """Section 6: wanted checkpoint interval and its cost, h; MTTF of a node, h; shape; nodes."""
 
+MIXED_PRICE, MIXED_COST = 2.0, 25.0
+"""Section 4.4: price of a blade in commodity nodes, and how many % half of them add to the cost."""
 MIXED_HOURS, MIXED_RELIABILITY = 100.0, (2.8, 6.6)
 """Section 4.4: reliability at that time of 256 commodity nodes, and of half of them blades."""

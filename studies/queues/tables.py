@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import forestall as fs
 from forestall import systems
 from studies.queues import paper
 from studies.queues.inputs import HOUR, Inputs, YearSample
+from studies.queues.played import TRIALS, Played, every_run
 
 DRAWS = 999
 """Samples drawn for a test of goodness of fit."""
@@ -66,6 +68,7 @@ def every_table(inputs: Inputs) -> tuple[Table, ...]:
         mixed_table(),
         interval_table(),
         spares_table(),
+        played_table(every_run()),
     )
 
 
@@ -93,13 +96,14 @@ def years_table(rules: Sequence[YearSample]) -> Table:
             shape, scale = fitted.params["shape"], fitted.params["scale"]
             values.append(Value(f"{year}: shape", paper.SHAPES[k], shape))
             values.append(Value(f"{year}: scale", paper.SCALES[k], scale, unit="h", digits=1))
+    values += weibull_values(first)
     return Table(
         "Table 1", "Weibull fits of the hours between failures of a node, by year of operation",
-        tuple(values), tuple(_why_years(rules)),
+        tuple(values), tuple(_why_years(rules, values)),
     )  # fmt: skip
 
 
-def _why_years(rules: Sequence[YearSample]) -> list[str]:
+def _why_years(rules: Sequence[YearSample], values: Sequence[Value]) -> list[str]:
     zeros = sum(rules[0].zeros)
     why = [
         f"The paper does not say where a year begins. Here {rules[0].rule.text}. So that the "
@@ -108,7 +112,7 @@ def _why_years(rules: Sequence[YearSample]) -> list[str]:
         "with a shape below 1 has a finite likelihood there. The censored last gap of each node is "
         "left out as the paper seems to have done; with it the last years' scales grow.",
     ]
-    why.append(_why_weibull(rules[0]))
+    why.append(_why_weibull(values))
     for sample in rules[1:]:
         counts = " ".join(f"{n:,.0f}" for n in sample.counts.sum(axis=0))
         pairs = [f.params if f is not None else None for f in year_fits(sample)]
@@ -121,23 +125,40 @@ def _why_years(rules: Sequence[YearSample]) -> list[str]:
     return why
 
 
-def _why_weibull(years: YearSample) -> str:
+PLACE, ABOVE, P_VALUE = "place of the Weibull law by AIC", "AIC above the best", "p of the fit"
+
+
+def weibull_values(years: YearSample) -> list[Value]:
     """Return how good the Weibull law is among all laws that are fitted, year by year."""
     told = []
-    laws = 0
-    for gaps in years.gaps[: len(paper.COUNTS)]:
+    for k, gaps in enumerate(years.gaps[: len(paper.COUNTS)], 1):
         ranking = fs.fit_all(gaps)
-        laws = max(laws, len(ranking))
         fitted = ranking["weibull"]
         place = [row.name for row in ranking.rows].index("weibull") + 1
-        p = fitted.goodness(DRAWS).ad_p
-        told.append(f"{place} ({fitted.aic - ranking.best.aic:.0f}, {p:.3f})")
+        above = fitted.aic - ranking.best.aic
+        told += [
+            Value(f"Year {k}: {PLACE}", None, place, unit=f"of {len(ranking)}", digits=0),
+            Value(f"Year {k}: {ABOVE}", None, above, digits=0),
+            Value(f"Year {k}: {P_VALUE}", None, fitted.goodness(DRAWS).ad_p, digits=3),
+        ]
+    return told
+
+
+def _why_weibull(values: Sequence[Value]) -> str:
+    told = {value.item: value for value in values}
+    years = [k for k in range(1, len(paper.COUNTS) + 1) if f"Year {k}: {PLACE}" in told]
+    each = [
+        f"{told[f'Year {k}: {PLACE}'].ours:.0f} ({told[f'Year {k}: {ABOVE}'].ours:.0f}, "
+        f"{told[f'Year {k}: {P_VALUE}'].ours:.3f})"
+        for k in years
+    ]
+    laws = told[f"Year 1: {PLACE}"].unit.removeprefix("of ")
     return (
         "The paper tried 17 laws, and has the Weibull law as the best or an acceptable next in "
         f"each year. Its place by AIC among {laws} laws fitted to the same gaps, how far its AIC "
         "is above that of the best, and the p "
-        f"of Anderson and Darling's test ({DRAWS} draws), in years 1 to {len(told)}: "
-        f"{', '.join(told)}. Where p is small the gaps do not follow it."
+        f"of Anderson and Darling's test ({DRAWS} draws), in years 1 to {len(each)}: "
+        f"{', '.join(each)}. Where p is small the gaps do not follow it."
     )
 
 
@@ -146,19 +167,24 @@ def _why_weibull(years: YearSample) -> str:
 
 def components_table() -> Table:
     """Return Table 2: the node's MTTF from those of its components."""
-    groups = [
-        systems.ComponentGroup(1, systems.from_mttf(mttf), name=name)
-        for name, mttf in paper.COMPONENTS
-    ]
-    node = float(systems.series_mttf(groups))
+    parts = [systems.Component(name, systems.from_mttf(mttf)) for name, mttf in paper.COMPONENTS]
+    law = systems.node_law(parts)
+    node = law.mean()
+    twice = [systems.Component(parts[1].name, parts[1].lifetime, 2, 1)]
+    redundant = systems.node_law([parts[0], *twice, *parts[2:]])
     return Table(
         "Table 2", "MTTF of a commodity node from its components (exponential, in series)",
         (
             Value("node, as in the text", paper.NODE_TEXT, node, unit="h", digits=1),
             Value("node, as in Figure 6's caption", paper.NODE_CAPTION, node, unit="h", digits=1),
+            *(Value(f"share of its failures: {name}", None, 100 * share, unit="%", digits=1)
+              for name, share in systems.shares_of(law).items()),
+            Value("node with a second power supply", None, redundant.mean(), unit="h", digits=1),
         ),
         ("The reciprocals of the printed components add up to ours. The paper's two figures differ "
-         "from each other in one digit, and neither is their sum.",),
+         "from each other in one digit, and neither is their sum.",
+         "Shares, and the node of which one of two power supplies must work, are ours: the paper "
+         "has Equation 4 and no figure of either."),
     )  # fmt: skip
 
 
@@ -233,14 +259,39 @@ def runtimes_table() -> Table:
             Value(f"{nodes} nodes: mean ln(s) with the constants as scanned", None,
                   float(systems.PAPER_SCAN.mean_log(nodes))),
         ]  # fmt: skip
+    values += averaged_values()
     return Table(
         "Section 5.2", "Run times of Lublin and Feitelson's model", tuple(values),
         ("Equation 21 is the mean of ln(seconds). With the constants as the scan prints them "
          "(14.20 for 4.2, 0.685 for 0.03) a job of 256 nodes would run exp(214) s; with those of "
          "the model's authors neither exp of that mean nor the mean gives the printed range.",
          "The mean without a limit is made by a few endless jobs of the first branch: the second "
-         "row of each size says what jobs under a wall limit have."),
+         "row of each size says what jobs under a wall limit have.",
+         "The paper's less pessimistic F_q is the mean of F_q at T_q1 and at T_q2. T_q1 is exp of "
+         "Equation 21 here, T_q2 the wall limit; the truncated law has all run times up to the "
+         "limit."),
     )  # fmt: skip
+
+
+LIMIT, AVERAGED, TRUNCATED = "to the limit", "averaged (Section 5.2)", "by the truncated law"
+
+
+def averaged_values() -> list[Value]:
+    """Return F_q and F_job of Table 3 to the limit, averaged, and by the truncated law."""
+    model = systems.HyperGamma()
+    queues = [fs.Queue(q.name, q.nodes, q.limit * HOUR, q.slots) for q in paper.QUEUES]
+    mttf, nodes = paper.BLADE_MTTF * HOUR, max(q.nodes for q in queues)
+    cluster = fs.Cluster(nodes=nodes, mttf=mttf, shape=paper.SHAPE, queues=queues)
+    ways = {
+        LIMIT: None,
+        AVERAGED: {q.name: model.averaged(q.nodes, q.limit) for q in queues},
+        TRUNCATED: {q.name: model.runs(q.nodes, q.limit) for q in queues},
+    }
+    values = []
+    for way, runs in ways.items():
+        told = {**cluster.failures(runs), "all jobs": cluster.job_failure(runs)}
+        values += [Value(f"{name}, {way}", None, 100 * one, unit="%") for name, one in told.items()]
+    return values
 
 
 # ---------------------------------------------------------------------------------------- Table 4
@@ -301,11 +352,48 @@ def mixed_table() -> Table:
             100 * float(systems.series_sf(groups, paper.MIXED_HOURS)) for groups in (ours, theirs)
         )
         values.append(Value(f"{name}, 100 h", printed, value, their_value, "%"))
+    values += mixed_costs()
     return Table(
         "Section 4.4", "Reliability of a machine of unlike nodes, shape 0.75", tuple(values),
         ("The commodity machine's 2.8 % comes out the consistent way, the mixed one's 6.6 % with "
-         "Table 3's mixture of shapes: the paper compares figures of two kinds.",),
+         "Table 3's mixture of shapes: the paper compares figures of two kinds.",
+         "A machine half of nodes at twice the price costs half as much again, not a quarter.",
+         "What pays is told by a job, not by the machine's price: with blades at twice the price "
+         "the cheapest way to 95 % success of a job on 64 nodes for 100 h (a repair in 48 h, no "
+         "checkpoints or hourly ones at 5 min, nodes as new) is on the nodes, and with the spares "
+         "and checkpoints, that the rows say."),
     )  # fmt: skip
+
+
+COST = "cost of the machine"
+
+
+def mixed_costs() -> list[Value]:
+    """Return what half of the nodes at twice the price cost, and the cheapest way to run a job."""
+    groups = [
+        {"name": name, "count": 128, "mttf": law.mean() * HOUR, "shape": paper.SHAPE}
+        for name, law in (("commodity", commodity()), ("blade", blade()))
+    ]
+    queue = fs.Queue("job", 64, paper.MIXED_HOURS * HOUR)
+    cluster = fs.Cluster(groups, [queue], checkpoints=300.0)
+    prices = systems.Prices(1.0, (("blade", paper.MIXED_PRICE),))
+    ways = systems.priced_jobs(cluster, queue, prices, 48 * HOUR, 0.95)
+    best = {}
+    for name in ("", "commodity", "blade"):
+        found = systems.cheapest([one for one in ways if one.source == name], 0.95)
+        assert found is not None, "room for some spares"
+        best[name or "half of each"] = found
+    half = (1 + paper.MIXED_PRICE) / 2 - 1
+    return [
+        Value(f"{COST}, more for half of blades", paper.MIXED_COST, 100 * half, unit="%", digits=0),
+        *(Value(f"job of 64 nodes, {name}: cost of 95 % success", None, one.cost,
+                unit="commodity node-h", digits=0) for name, one in best.items()),
+        *(Value(f"job of 64 nodes, {name}: spares", None, one.spares, digits=0)
+          for name, one in best.items()),
+        *(Value(f"job of 64 nodes, {name}: h between checkpoints", None,
+                (one.interval or math.nan) / HOUR, unit="h", digits=1)
+          for name, one in best.items()),
+    ]  # fmt: skip
 
 
 def with_scale_of(node: systems.Lifetime, shape: float) -> systems.Lifetime:
@@ -359,4 +447,33 @@ def spares_table() -> Table:
         "Table 5", "Reliability of 256 blades, spares among them, over 128 h", tuple(values),
         ("The Weibull column comes out with the scale that belongs to shape 0.75 and the exponent "
          "0.7: the other way round than in Table 3. Both consistent ways stand beside it.",),
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------ Section 7 played
+
+
+def played_table(runs: Sequence[Played]) -> Table:
+    """Return Section 7 and 7.1 as they come out in simulated runs, beside what is computed."""
+    values = []
+    for one in runs:
+        label = f"{one.spares} spares, {one.copies} copies, {one.law}"
+        values += [
+            Value(f"{label}: computed", None, 100 * one.computed, unit="%"),
+            Value(f"{label}: played", None, 100 * one.kept, unit="%"),
+        ]
+    values.append(
+        Value("jobs whose checkpoint was gone, 3 copies", None,
+              sum(one.fallbacks for one in runs if one.copies == 3), digits=0)
+    )  # fmt: skip
+    return Table(
+        "Section 7 played", "Jobs that take a spare and go on from a neighbour's copy",
+        tuple(values),
+        (f"{TRIALS:,} jobs of each row, on 256 blades with the spares among them, 128 h, all nodes "
+         "new at each start; hourly checkpoints, each with copies on a ring of the job's nodes; "
+         "the reservation has room for as many failures as there are spares, and played is the "
+         "share of deadlines met.",
+         "Computed: at most so many of the 256 are lost, with a copy of each checkpoint left "
+         "(Equation 24, and the ring). Copies are made again hourly in the play, and never in the "
+         "formula; a failure costs at most an hour and the restart."),
     )  # fmt: skip

@@ -224,6 +224,9 @@ class _Simulation:
         least = max(least, wanted) if top >= wanted else least
         return min(one for one in offers if -one[1] >= least)[-1]
 
+    def risk_of(self, ahead: list[FailureRow], chosen: frozenset[int]) -> float:
+        return first_detectability(ahead, chosen)
+
     def place(self, now: int, key: int) -> None:
         """Give the job a reservation, and a promise where it has none yet."""
         job = self.jobs[key]
@@ -236,7 +239,7 @@ class _Simulation:
                 continue
             ahead = self.predictor.matters(now, start, start + length)
             chosen = self.near(free, job.size, ahead, self.risk if new else 0.0)
-            promise = 1.0 - first_detectability(ahead, chosen)
+            promise = 1.0 - self.risk_of(ahead, chosen)
             # Reading: where no offer reaches the wanted probability, the best one, earliest first.
             if best is None or promise > best[0]:
                 best = (promise, start, chosen)

@@ -31,6 +31,8 @@ class StoredSimulation(plain._Simulation):
     def costs(self, size: int) -> tuple[int, int]:
         """Return what a checkpoint takes, and going on from one."""
         s = self.stores
+        if s.layout == "ring":
+            return self.ring_costs(min(1 + s.parity, size))
         code = s.layout == "code"
         m, n = (s.data, s.data + s.parity) if code else (1, 1)
         keepers = len(s.numbers(self.nodes))
@@ -50,6 +52,20 @@ class StoredSimulation(plain._Simulation):
         save, fetch = (
             max(1, ceil(Fraction(max(coding, sum(times)), 10**6)))
             for times in (sending, sending[:m])
+        )
+        return self.given + save, fetch
+
+    def ring_costs(self, copies: int) -> tuple[int, int]:
+        """Return the same on a ring: one copy to the own disk, the others to neighbours, each of
+        which takes in as many at the same time."""
+        s = self.stores
+        piece = ceil(s.size / s.ratio)
+        away = max(1, min(s.near, floor(Fraction(s.host, copies - 1)))) if copies > 1 else s.disk
+        disk, sent = (floor(Fraction(piece * 10**6, rate)) for rate in (s.disk, away))
+        coding = floor(Fraction(s.size * 10**6, s.speed))
+        save, fetch = (
+            max(1, ceil(Fraction(max(coding, time), 10**6)))
+            for time in (disk + sent * (copies - 1), max(disk, sent))
         )
         return self.given + save, fetch
 
@@ -81,6 +97,10 @@ class StoredSimulation(plain._Simulation):
         up = {node for node in range(self.nodes) if now >= self.up_at[node]}
         if self.stores.layout == "local":
             return ran_on <= up
+        if self.stores.layout == "ring":
+            ring, copies = sorted(ran_on), min(1 + self.stores.parity, len(ran_on))
+            return all(up & {ring[place % len(ring)] for place in around(k, copies)}
+                       for k in range(len(ring)))  # fmt: skip
         if self.stores.layout != "code":
             return True
         return all(len(self.places(node, reached) & up) >= self.stores.data for node in ran_on)
@@ -124,6 +144,16 @@ class StoredSimulation(plain._Simulation):
         kept.append(self.making[key])
         del kept[: -self.stores.keep]
         super().checkpoint_finishes(now, key)
+
+
+def around(place: int, copies: int) -> list[int]:
+    """Return the places on a ring of the copies of what is saved at one: it, its next to the right,
+    its next to the left, and so on."""
+    found, step = [place], 1
+    while len(found) < copies:
+        found += [place + step, place - step]
+        step += 1
+    return found[:copies]
 
 
 def simulate_stored(

@@ -17,7 +17,6 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies"
 PENDING = {
     "availability",
     "cycle-sharing",
-    "queues",
     "virtual",
 }
 """Studies whose pages do not end so yet."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from studies.queues import STUDY, paper, tables
+from forestall import systems
+from studies.queues import STUDY, claims, paper, played, tables
 from studies.queues.inputs import read_inputs
 from study_calls import call
 
@@ -71,9 +73,50 @@ def test_table_5_three_ways() -> None:
 def test_section_6_and_4_4() -> None:
     nodes = tables.interval_table().values[0]
     assert (round(nodes.ours, 2), round(nodes.paper_way or 0, 2)) == (74.86, 80.29)
-    plain, mixed = tables.mixed_table().values
+    plain, mixed, cost, *_ = tables.mixed_table().values
     assert plain.ours == pytest.approx(2.8, abs=0.05)
     assert (mixed.ours, mixed.paper_way) == pytest.approx((7.49, 6.63), abs=0.005)
+    assert (cost.paper, cost.ours) == (25.0, 50.0)
+
+
+def test_section_5_2_averages() -> None:
+    every = {v.item: v.ours for v in tables.averaged_values()}
+    law = tables.blade(paper.SHAPE)
+    huge = paper.QUEUES[0]
+    short = float(systems.HyperGamma().typical(huge.nodes)) / 3600
+    by_hand = [1 - float(law.sf(hours)) ** huge.nodes for hours in (short, huge.limit)]
+    assert every["Huge, averaged (Section 5.2)"] == pytest.approx(50 * sum(by_hand))
+    assert every["all jobs, averaged (Section 5.2)"] == pytest.approx(11.45, abs=0.005)
+    # T_q1 of the interactive queue is above its limit of an hour: both times are the limit
+    assert every["Interactive, averaged (Section 5.2)"] == every["Interactive, to the limit"]
+
+
+def test_section_7_played_as_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(played, "TRIALS", 400)
+    law = systems.from_mttf(paper.BLADE_MTTF, paper.SHAPE)
+    for spares, copies in ((0, 3), (2, 3), (5, 3), (5, 1)):
+        one = played._played("Weibull", law, spares, copies)
+        more = 5.0 if copies == 1 else 0.0  # what is lost twice may be done again in time
+        assert -4 * one.error <= one.kept - one.computed <= 4 * one.error + more / 100
+    assert one.fallbacks > 100  # with the own copy alone
+
+
+def test_claims_can_fail() -> None:
+    every = {
+        (table.name, v.item): v
+        for table in (tables.queues_table(), tables.interval_table(), tables.mixed_table())
+        for v in table.values
+    }
+    asked = {one.name: one for one in claims.ASKED}
+    assert asked["moved"].of(every).verdict == "confirmed"
+    assert asked["interval"].of(every).verdict == "not confirmed"
+    assert asked["cost"].of(every).verdict == "not confirmed"
+    after = "Table 3", "388 interactive nodes moved: Weibull"
+    worse = {**every, after: replace(every[after], ours=90.0)}
+    assert asked["moved"].of(worse).verdict == "not confirmed"
+    nodes = "Section 6", "nodes"
+    better = {**every, nodes: replace(every[nodes], ours=81.2)}
+    assert asked["interval"].of(better).verdict == "confirmed"
 
 
 @pytest.mark.data
@@ -91,8 +134,11 @@ def test_years_of_the_public_log(data: Path) -> None:
 
 
 @pytest.mark.data
-def test_the_whole_way(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_whole_way(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("matplotlib")
+    monkeypatch.setattr(played, "TRIALS", 200)
     called = call(capsys, "queues", "--data", data, "--out", tmp_path / "one")
     assert called.code == 0, called.err
     *told, last = called.out.splitlines()  # sentences are not cut into lines outside a terminal
@@ -100,7 +146,8 @@ def test_the_whole_way(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert last.endswith(str(tmp_path / "one"))
     again = STUDY.reproduce(tmp_path / "two", data=data)
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert names == sorted([*(f"figure-{k}.png" for k in range(1, 10)), "values.csv", "verdict.md"])
+    drawn = [f"figure-{k}.png" for k in range(1, 10)]
+    assert names == sorted([*drawn, "claims.csv", "values.csv", "verdict.md"])
     for path in again.files:
         assert path.read_bytes() == (tmp_path / "one" / path.name).read_bytes()
     page = (tmp_path / "one" / "verdict.md").read_text()

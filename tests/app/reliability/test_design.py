@@ -291,7 +291,7 @@ BAD = {
     "groups = [": "is no TOML",
     "grops = 1\n" + ONE: "grops: is not known; did you mean 'groups'?",
     "groups = []": "groups: 'list' is not allowed; expected at least one",
-    GROUP: r"groups\[1\]: needs either mttf or log",
+    GROUP: r"groups\[1\]: needs one of mttf, components and log",
     GROUP + "mttf = '5h'": r"groups\[1\].count: is missing",
     GROUP + "count = 5\nmttf = 'soon'": r"groups\[1\].mttf: 'soon' is not allowed; expected a dur",
     GROUP + "count = 5\nmttf = 0": r"groups\[1\].mttf: 0 is not allowed; expected a duration above",

@@ -172,8 +172,9 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
         if kind is EventKind.SUBMITTED:
             pause, recovery = pause_of(row["size"], parameters)
             place[row["job"]] = engine.add_job(
-                row["size"], row["estimate"], row["interval"], now, pause=pause, recovery=recovery
-            )
+                row["size"], row["estimate"], row["interval"], now, len(engine.state.pools) - 1,
+                pause=pause, recovery=recovery, failovers=parameters.failovers,
+            )  # fmt: skip
             ids.append(row["job"])
             users.append(row.get(USER.name))
             if WANTED.name in row:
@@ -214,4 +215,7 @@ def _engine(
         prediction = beside_planned(prediction, outages, parameters)
         start = min([start, *outages.time[:1].tolist()])
     rules, near = rules_of(parameters), near_of(parameters)
-    return Engine(parameters.nodes, rules, prediction, start, policy=policy, near=near)
+    engine = Engine(parameters.nodes, rules, prediction, start, policy=policy, near=near)
+    if parameters.spares is not None:
+        engine.set_pool(1, NodeSet.of_sorted(np.arange(parameters.ordinary)))
+    return engine

@@ -99,6 +99,28 @@ def take_least_together(foreseen, scratch, pool, now, start, end, size):
         bits.put(rows[CHOSEN], first)
 
 
+@risks.risk_beyond.of(Foreseen)
+def risk_beyond(foreseen, scratch, now, start, end, most):
+    """Return the probability of the failure after the first `most` that the chosen nodes meet, each
+    node's first one: a node that failed was left for a spare."""
+    rows, left = scratch.rows, most
+    for i in range(rows.shape[1]):
+        rows[SEEN, i] = bits.ZERO
+    number = first_that_matters(foreseen, now, start)
+    while True:
+        index, shift = shift_of(foreseen, number)
+        if index < 0 or foreseen.failures[index].time + shift >= end:
+            return 0.0
+        node = foreseen.failures[index].node
+        met = foreseen.failures[index].until + shift > start
+        if met and bits.has(rows[CHOSEN], node) and not bits.has(rows[SEEN], node):
+            if left == 0:
+                return foreseen.failures[index].probability
+            bits.put(rows[SEEN], node)
+            left -= 1
+        number += 1
+
+
 @risks.first_failure.of(Foreseen)
 def first_failure(foreseen, node, now, start, end):
     """Return the time of the first failure that `node` meets, or -1."""

@@ -115,6 +115,32 @@ def risk_of_chosen(hazard, scratch, now, start, end):
     return 1.0 - lasting
 
 
+@risks.risk_beyond.of(Hazard, HazardTable)
+def risk_beyond(prediction, scratch, now, start, end, most):
+    """Return the probability that more than `most` of the chosen nodes fail (Hacker and Meglicki,
+    HPDC 2007, Equation 24, for unlike nodes): 1 less the chances of 0, 1, ... `most` of them."""
+    if most >= bits.count(scratch.rows[CHOSEN]):
+        return 0.0
+    since = window_from(prediction, now, start)
+    common = shared(prediction, now, since, end)
+    chances = scratch.work  # what it held of the free nodes has been used
+    for k in range(most + 1):
+        chances[k].risk = 1.0 if k == 0 else 0.0
+    for i in range(scratch.rows.shape[1]):
+        word = scratch.rows[CHOSEN, i]
+        while word != bits.ZERO:
+            node = 64 * i + bits.lowest(word)
+            risk = risk_of_node(prediction, node, now, since, end, common)
+            for k in range(most, 0, -1):
+                chances[k].risk = chances[k].risk * (1.0 - risk) + chances[k - 1].risk * risk
+            chances[0].risk *= 1.0 - risk
+            word &= word - bits.ONE
+    within = 0.0
+    for k in range(most, -1, -1):
+        within += chances[k].risk
+    return max(0.0, 1.0 - within)
+
+
 @risks.move_on.of(HazardTable)
 def move_on(table, now):
     """Go on to the row of the table that holds at `now`."""

@@ -142,7 +142,7 @@ def open_search(timeline, scratch, now, wanted):
     at.start, at.lower, at.near = now, now, timelines.segment_of(timeline, now)
     at.recovery, at.give_up, at.wanted = now, FAR, wanted
     at.refused, at.first, at.best, at.best_start = 0, -1, -1.0, now
-    at.known, at.within = 0, 0
+    at.known, at.within, at.beyond = 0, 0, 0
 
 
 @kernel
@@ -209,6 +209,10 @@ def search(timeline, machine, scratch, prediction, near, now, size, length, plac
             if not choose(scratch, prediction, near, now, at.start, at.end, size, placement):
                 return False
             at.known = 0
+            if at.beyond > 0:
+                offer.probability = 1.0 - risks.risk_beyond(
+                    prediction, scratch, now, at.start, at.end, at.beyond
+                )
             if at.first < 0:
                 at.first = at.start
             if offer.probability >= at.wanted:

@@ -55,6 +55,13 @@ def take_least_together(prediction, scratch, pool, now, start, end, size):
 
 
 @merged_by_type
+def risk_beyond(prediction, scratch, now, start, end, most):
+    """Return the probability that more than `most` of the chosen nodes fail a job, each of the
+    others being replaced by a spare. Where nothing is known of that, that any does: no less."""
+    return 1.0 - scratch.offer[0].probability
+
+
+@merged_by_type
 def first_failure(prediction, node, now, start, end):
     """Return when the foreseen failure is by which a node fails a job in [start, end), or -1."""
     return -1

@@ -31,7 +31,7 @@ nodes."""
 
 SEARCH: Final = record_of(
     "start end size lower near recovery give_up refused first best_start best:f8 wanted:f8 "
-    "asks known node within"
+    "asks known node within beyond"
 )
 """How far a search has come: the window that is tried, and for how many nodes; a time before which
 no other start is worth a try; the segment of the timeline at or before both; the first foreseen
@@ -39,7 +39,8 @@ recovery not before `lower`; when to give up; offers refused; the first feasible
 yet); the best start of the refused ones, and its probability of success; the least probability of
 success that is taken. What Python is asked: one of the questions below (0: nothing); the sum of
 those that are answered for this window; a node that the question is about. Whether only nodes of
-the row WITHIN may be taken (0: all)."""
+the row WITHIN may be taken (0: all); how many of the nodes may fail, each being replaced by a
+spare."""
 
 EACH: Final = np.int64(1)
 """The risk of each free node: into `work`, and those above 0 into the row RISKY."""

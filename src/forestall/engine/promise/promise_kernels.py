@@ -208,6 +208,7 @@ def take(state, kind, key, until, now):
     if task.job >= 0:
         task.kind, task.fresh, task.reason, task.node = PLACE, fresh, reason, node
         open_search(state, now, state.rules.wanted * fresh, state.jobs[task.job].pool)
+        state.scratch.search[0].beyond = state.jobs[task.job].failovers
     elif kind == _CHECKPOINT_REQUESTED:
         task.kind, task.job = CHECKPOINT, key
 

@@ -44,7 +44,20 @@ def length_of(job, rules):
     work = checkpoints.reservation_length(
         job.estimate - job.saved, job.interval, job.pause, rules.checkpoint
     )
+    if job.failovers > 0:
+        work += job.failovers * failover_of(job, rules)
     return work + job.recovery if job.saved > 0 else work
+
+
+@inlined
+def failover_of(job, rules):
+    """Return the most that one failure can delay a job that goes on at once on a spare, s: all
+    since its last checkpoint began, or since its start; where requests are skipped it can be more.
+    """
+    most = job.estimate
+    if rules.checkpoint != checkpoints.CHECKPOINT_NONE and job.estimate > job.interval:
+        most = job.interval + job.pause
+    return most + job.recovery
 
 
 @inlined
@@ -129,6 +142,8 @@ def kill(state, j, node, now):
     record.node, record.count = node, (now - job.mark) * job.size
     record.deadline, record.probability, record.start = job.deadline, job.promise, job.start
     record.at = job.saved
+    if job.spared > 0:
+        job.pool, job.failovers = 0, max(job.failovers - 1, 0)
     end_run(state, j, WAITING)
 
 

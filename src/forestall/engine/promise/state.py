@@ -41,14 +41,15 @@ NEW, WAITING, RUNNING, DONE = map(np.int64, range(4))
 
 JOB: Final = record_of(
     "size estimate interval submit status start end deadline promise:f8 saved progress mark "
-    "requested_at since row low place pool pause recovery"
+    "requested_at since row low place pool pause recovery spared failovers"
 )
 """What the scheduler knows of a job: nodes; expected run time; seconds between checkpoint requests;
 submit time; status; reservation or run [start, end); promise (deadline -1: none); work saved and
 progress at the last request, s; what a failure now would roll back to; the last request; requests
 since the last checkpoint; row of its node set (-1: none), a word before which that is empty, and
 its place in the machine's list of running jobs; the pool of which it takes its nodes (0: all); the
-pause of a checkpoint of it, C, and what it takes to go on from one, s."""
+pause of a checkpoint of it, C, and what it takes to go on from one, s; whether it may take any node
+once it has lost one (0 or 1), and how many failures its reservation still has time for."""
 
 DECISION: Final = record_of(
     "kind reason job node start end deadline probability:f8 count at left_out left_out_at ranges"
@@ -204,8 +205,9 @@ def as_now(state: State) -> State:
     jobs = records(len(old), JOB)
     for name in old.dtype.names or ():
         jobs[name] = old[name]
-    jobs["pause"] = state.rules.overhead
-    return state._replace(jobs=jobs)
+    if "pause" not in (old.dtype.names or ()):
+        jobs["pause"] = state.rules.overhead
+    return state._replace(jobs=jobs, scratch=new_scratch(len(state.machine.nodes)))
 
 
 @inlined

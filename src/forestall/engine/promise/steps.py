@@ -76,12 +76,15 @@ class EngineSteps:
         *,
         pause: int | None = None,
         recovery: int = 0,
+        failovers: int | None = None,
     ) -> int:
         """Make a job known and return its position; it is scheduled when its event SUBMITTED comes.
 
         Parameters: nodes; expected run time, seconds between checkpoint requests, submit time, s;
         the pool whose nodes it takes; what a checkpoint of it takes (None: as the rules say), and
-        what going on from one takes, s. Raises ParameterError where the machine is too small.
+        what going on from one takes, s; how many failures its reservation has time for, where it
+        may take any node once it has lost one (None: it may not). Raises ParameterError where the
+        machine is too small.
         """
         self.check_job(size, estimate, interval, pool)
         self.state = self.state._replace(jobs=longer(self.state.jobs, self.jobs + 1))
@@ -90,6 +93,8 @@ class EngineSteps:
         job["interval"][self.jobs], job["submit"][self.jobs] = interval, submit
         job["row"][self.jobs], job["pool"][self.jobs] = -1, pool
         job["pause"][self.jobs], job["recovery"][self.jobs] = self.pause_of(pause), recovery
+        job["spared"][self.jobs] = failovers is not None
+        job["failovers"][self.jobs] = failovers or 0
         self.jobs += 1
         return self.jobs - 1
 

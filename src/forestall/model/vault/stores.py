@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from forestall.model.errors import ParameterError
 
-LAYOUTS: Final = ("code", "server", "remote", "submitter", "local")
+LAYOUTS: Final = ("code", "server", "remote", "submitter", "local", "ring")
 CHOICES: Final = ("rule", "next")
 FORM: Final = "such as 'layout=code data=3 parity=2 size=1GiB near=100MB far=10MB sites=2'"
 MOST_BYTES: Final = 2**50
@@ -36,8 +36,9 @@ class Stores:
     layout : "code": m + k pieces on shared hosts, any m of which give the checkpoint back;
         "server", "remote": all of it on one dedicated server, in the same network or beyond a far
         path; "submitter": on the submitting machine, behind a line that all jobs share; "local": on
-        the disk of the host that the job runs on
-    data, parity : m and k of "code"
+        the disk of the host that the job runs on; "ring": on the disk of the node and, copied, on
+        its next neighbours among the job's nodes
+    data, parity : m and k of "code"; k of "ring", whose copies are 1 + k
     choice : of hosts: "rule", the least cost less benefit; "next", the next ones by number
     stores : hosts that keep pieces, numbers and ranges with commas between; "" all
     size : bytes of a checkpoint of one process (of one node of a job)
@@ -102,7 +103,9 @@ class Stores:
 
     @property
     def pieces(self) -> int:
-        """m + k: pieces of a checkpoint."""
+        """m + k: pieces of a checkpoint, or copies on a ring."""
+        if self.layout == "ring":
+            return 1 + self.parity
         return self.data + self.parity if self.layout == "code" else 1
 
     @property

@@ -19,6 +19,7 @@ from forestall.model.units import format_duration
 from forestall.reliability.checkpoints.checkpoints import best_long_run, checkpoint_interval
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.queues.queues import Queue, job_failure, resized
+from forestall.reliability.systems.components import node_law, parts_of
 from forestall.reliability.systems.equilibrium import Integral, time_of_hazard
 from forestall.reliability.systems.systems import ComponentGroup
 
@@ -41,7 +42,7 @@ class Change:
     Attributes
     ----------
     title : the change in words
-    kind : limit, nodes, split, slots, move, better, spares or checkpoint
+    kind : limit, nodes, split, slots, move, better, component, spares or checkpoint
     before, after : F_job
     capacity : change of the nodes at work, as a share of what they were; -0.1 is a tenth fewer
     held : change of the nodes that full queues hold, as a share
@@ -151,6 +152,8 @@ def _better(cluster: GroupedMachine) -> Iterator[Change]:
         ]
         return cluster.but(groups=groups)
 
+    for group in cluster.groups:
+        yield from _better_parts(cluster, group)
     if len(cluster.groups) > 1:
         for group in cluster.groups:
             other = improved(lambda g, name=group.name: g.name == name)  # type: ignore[misc]
@@ -158,6 +161,21 @@ def _better(cluster: GroupedMachine) -> Iterator[Change]:
             yield _change(cluster, other, title, "better")
     title = f"nodes that last {BETTER:g} times as long"
     yield _change(cluster, improved(lambda g: True), title, "better")
+
+
+def _better_parts(cluster: GroupedMachine, group: ComponentGroup) -> Iterator[Change]:
+    """Each component of a group's nodes twice as good, or with one more that is not needed."""
+    parts = parts_of(group.lifetime)
+    for k, part in enumerate(parts):
+        longer = replace(part, lifetime=stretched(part.lifetime, BETTER))
+        made = f"{part.name} of {group.name}"
+        for title, better in (
+            (f"{made} that lasts {BETTER:g} times as long", longer),
+            (f"one more {made}, redundant", part.redundant()),
+        ):
+            law = node_law([*parts[:k], better, *parts[k + 1 :]])
+            groups = [replace(g, lifetime=law) if g is group else g for g in cluster.groups]
+            yield _change(cluster, cluster.but(groups=groups), title, "component")
 
 
 def _spares(cluster: GroupedMachine) -> Iterator[Change]:

@@ -120,6 +120,15 @@ class HyperGamma:
             raise ParameterError("limit", limit, f"enough time for some job of {nodes} nodes")
         return RunTimes(np.minimum(np.concatenate(times), limit), np.concatenate(weights))
 
+    def averaged(self, nodes: int, limit: float) -> RunTimes:
+        """Return Section 5.2's pair of run times, s, each for half of the jobs: T_q1, `typical` of
+        the queue's nodes but at most the limit, and T_q2, the limit. F_q of it is the mean of
+        F_q(T_q1) and F_q(T_q2)."""
+        if not (limit > 0 and math.isfinite(limit)):
+            raise ParameterError("limit", limit, "a finite number of seconds above 0")
+        typical = min(float(self.typical(nodes)), limit)
+        return RunTimes(np.array([typical, limit]), np.array([0.5, 0.5]))
+
     def mean_within(self, nodes: int, limit: float, *, beyond: str = "refused") -> float:
         """Return the mean run time under a wall limit, s."""
         return self.runs(nodes, limit, beyond=beyond).mean()

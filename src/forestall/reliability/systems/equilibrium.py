@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +91,13 @@ def time_of_hazard(log_sf: Callable[[Floats], Floats], hazard: Floats) -> Floats
             below = -log_sf(np.exp(middle)) < hazard
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return np.asarray(np.exp(0.5 * (low + high)))
+
+
+@lru_cache(maxsize=64)
+def equilibrium_of(law: Lifetime) -> Equilibrium:
+    """Return the residual life of a law's node; of laws asked for lately the one made before, since
+    of most families it takes an integral."""
+    return Equilibrium(law)
 
 
 def shape_of(law: Lifetime) -> float:

@@ -28,7 +28,7 @@ from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime, needed_law
 from forestall.reliability.lifetimes.registry import lifetime as law_of
-from forestall.reliability.systems.equilibrium import Equilibrium, steady_mean
+from forestall.reliability.systems.equilibrium import equilibrium_of, steady_mean
 
 Age = Literal["new", "steady"] | float | tuple[float, ...]
 LogSurvival = Callable[[Floats], Floats]
@@ -106,7 +106,7 @@ def log_survival(law: Lifetime, t: npt.ArrayLike, age: Age = "new") -> Floats:
     if age == "new":
         return -law.cumulative_hazard(times)
     if age == "steady":
-        return Equilibrium(law).log_sf(times)
+        return equilibrium_of(law).log_sf(times)
     ages = np.atleast_1d(np.asarray(age, dtype=np.float64))
     with np.errstate(invalid="ignore", over="ignore"):
         lived = law.cumulative_hazard(ages)

@@ -25,6 +25,8 @@ def new_vault(jobs: int, runs: HostRuns, parameters: CycleParameters) -> NoVault
     stores = parameters.stores
     if stores is None:
         return NoVault(0)
+    if stores.layout == "ring":
+        raise ParameterError("vault", stores.text, "a ring in runs of promises: guests have none")
     hosts = len(runs.first) - 1
     rules = rules_of(stores, parameters)
     keeps = np.zeros(hosts, dtype=np.int64)

@@ -46,6 +46,10 @@ def rates_of(stores: Stores, size: int, nodes: int) -> list[int]:
     it. Pieces go to one site after the other, from the own one on."""
     if stores.layout == "local":
         return [stores.disk]
+    if stores.layout == "ring":
+        copies = min(stores.pieces, size) - 1  # each node sends so many, and takes in as many
+        carried = stores.host // max(copies, 1)
+        return [stores.disk, *[max(min(stores.near, carried), 1)] * copies]
     if stores.layout != "code":
         path = stores.near if stores.layout == "server" else stores.far
         carried = stores.line if stores.layout == "submitter" else stores.server

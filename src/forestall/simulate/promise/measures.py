@@ -152,6 +152,28 @@ def _bargained(bargains: npt.NDArray[Any], kept: Floats) -> dict[str, Any]:
     }
 
 
+def spared(outcome: Outcome) -> dict[str, Any]:
+    """Return what spares did; nothing where a run has none.
+
+    restarts : runs that began after a failure; at_once : of these, in the second of the failure
+    on_spares : runs with a spare among their nodes
+    """
+    parameters, runs = outcome.parameters, outcome.runs
+    if parameters.spares is None:
+        return {}
+    order = np.lexsort((runs["start"], runs["job"]))
+    job, start, end = (runs[name][order] for name in ("job", "start", "end"))
+    again = job[1:] == job[:-1]
+    last = outcome.ranges[runs["first_range"] + runs["ranges"] - 1, 1]
+    return {
+        "spares": {
+            "restarts": int(again.sum()),
+            "at_once": int((again & (start[1:] == end[:-1])).sum()),
+            "on_spares": int((last > parameters.ordinary).sum()),
+        }
+    }
+
+
 def measures(outcome: Outcome) -> dict[str, Any]:
     """Return all measures of a run; times in s, work in node-s, shares from 0 to 1."""
     jobs, truth = outcome.workload.jobs, outcome.jobs
@@ -161,6 +183,7 @@ def measures(outcome: Outcome) -> dict[str, Any]:
     return {
         **promises(outcome),
         **users(outcome),
+        **spared(outcome),
         "utilization": account["useful"] / account["total"],
         "lost_work": account["lost"],
         "jobs_count": len(jobs),

@@ -8,6 +8,7 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Field,
     SerializerFunctionWrapHandler,
     model_serializer,
     model_validator,
@@ -18,9 +19,10 @@ from forestall.engine.promise.policies import POLICIES, PolicyEntry
 from forestall.model.cluster.topology import Topology
 from forestall.model.own import is_own
 from forestall.model.users import Population
-from forestall.model.vault.stores import Stores
+from forestall.model.vault.stores import MOST_PIECES, Stores
 from forestall.simulate.kit.fields import (
     CHECKPOINT_AXIS,
+    MAX_NODES,
     CheckpointOverhead,
     Downtime,
     MinRuntime,
@@ -37,7 +39,9 @@ from forestall.traces.users import read_users
 
 NAMED = ("trace", "hazard")
 """Predictors that a name is enough for; "learned" stands for a trained one."""
-_WHERE_GIVEN: Final = ("users", "vault", "topology", "topology_slack")
+_WHERE_GIVEN: Final = (
+    "users", "vault", "topology", "topology_slack", "ring", "spares", "failovers",
+)  # fmt: skip
 """Parameters that are told only where they are given."""
 
 
@@ -99,6 +103,27 @@ class Parameters(BaseModel):
         unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
     )  # fmt: skip
     vault: VaultStores = None
+    ring: Annotated[int, Field(ge=1, le=MOST_PIECES)] | None = setting(
+        None, "Copies of each checkpoint on a ring of the job's nodes, its own among them; 3: on "
+        "both neighbours, too",
+        about="copies of each checkpoint on [a ring of the job's nodes]"
+        "(../models/spares-in-runs.md), its own among them; with 3 on both neighbours, too; short "
+        "for `layout=ring` in {vault}",
+        group="checkpoints", shown="COPIES", unset="no ring",
+    )  # fmt: skip
+    spares: Annotated[int, Field(ge=0, lt=MAX_NODES)] | None = setting(
+        None, "Nodes of the highest numbers that only jobs get that have lost a node",
+        about="nodes of the highest numbers that only jobs get that have lost a node ([spares in "
+        "runs](../models/spares-in-runs.md))",
+        group="checkpoints", shown="N", unset="none", only=("policy", "promise"),
+    )  # fmt: skip
+    failovers: Annotated[int, Field(ge=0, le=1000)] | None = setting(
+        None, "Failures that a reservation, its deadline and its promise leave room for, with "
+        "{spares}",
+        about="failures of a job's nodes that its reservation has time for, and that its promise "
+        "counts as survived, with {spares}",
+        group="checkpoints", shown="K", unset="1, without {spares} 0", only=("policy", "promise"),
+    )  # fmt: skip
     downtime: Downtime = None
     placement: Annotated[str, PLACEMENTS] | None = setting(
         None, "Nodes of least risk one by one or together, or of lowest number",
@@ -168,7 +193,11 @@ class Parameters(BaseModel):
         if not isinstance(policy, str) or (policy not in POLICIES and not is_own(policy)):
             return values  # refused in a moment
         entry = POLICIES.chosen(policy)
-        own = {"checkpoint": entry.checkpoint, "placement": entry.placement}
+        own: dict[str, object] = {"checkpoint": entry.checkpoint, "placement": entry.placement}
+        if isinstance(spares := values.get("spares"), int):
+            own["failovers"] = min(spares, 1)
+        if isinstance(ring := values.get("ring"), int) and 1 <= ring <= MOST_PIECES:
+            own["vault"] = f"layout=ring parity={ring - 1}"
         missing = {name: value for name, value in own.items() if values.get(name) is None}
         return {**values, **missing}
 
@@ -192,7 +221,32 @@ class Parameters(BaseModel):
                 raise ValueError(
                     f"vault should have more than {stores.pieces} nodes to keep pieces, not {keep}"
                 )
+        if self.ring is not None and (stores is None or (stores.layout, stores.pieces) != (
+            "ring", self.ring
+        )):  # fmt: skip
+            raise ValueError(
+                f"ring should go with vault 'layout=ring parity={self.ring - 1}', or with none"
+            )
+        self._check_spares()
         return self
+
+    def _check_spares(self) -> None:
+        """Raise ValueError for spares that cannot be."""
+        if self.spares is None:
+            if self.failovers is not None:
+                raise ValueError("failovers should go with spares")
+            return
+        if not self.entry.promises:
+            raise ValueError("spares should go with policy promise")
+        if self.spares >= self.nodes:
+            raise ValueError(f"spares should be fewer than the {self.nodes} nodes")
+        if self.users is not None:
+            raise ValueError("spares should not go with users who bargain")
+
+    @property
+    def ordinary(self) -> int:
+        """The nodes that any job may have: all but the spares."""
+        return self.nodes - (self.spares or 0)
 
     @property
     def near(self) -> Topology | None:

@@ -76,8 +76,9 @@ def prepare_jobs(jobs: Jobs, failures: Failures, parameters: Parameters) -> Work
     Raises InputError where none is left.
     """
     check_times("a submit time", jobs.submit, 0)
-    size = f"jobs larger than the {parameters.nodes} nodes"
-    cleaning, keep = sieve(jobs, parameters.nodes, size)
+    beside = " beside the spares" if parameters.spares else ""
+    size = f"jobs larger than the {parameters.ordinary} nodes{beside}"
+    cleaning, keep = sieve(jobs, parameters.ordinary, size)
     kept = jobs.take(keep)
     if len(kept) == 0:
         raise nothing_left(jobs, cleaning)

@@ -13,7 +13,7 @@ from forestall._compile import plain, records
 from forestall._lazy import lazily
 from forestall.engine.growth import longer
 from forestall.engine.promise.own import AskedPolicy
-from forestall.engine.promise.plugin import Plugin
+from forestall.engine.promise.plugin import Plugin, row_of
 from forestall.engine.promise.state import (
     DECISION,
     JOB,
@@ -111,13 +111,24 @@ def new_world(workload: Workload, failures: Failures, parameters: Parameters) ->
     )
 
 
-def job_records(workload: Workload) -> npt.NDArray[Any]:
+def job_records(workload: Workload, parameters: Parameters) -> npt.NDArray[Any]:
     """Return the workload as an engine knows it before anything has happened, JOB[n]."""
     table = records(len(workload.jobs), JOB)
     table["size"], table["submit"] = workload.jobs.size, workload.jobs.submit
     for name in ("estimate", "interval", "pause", "recovery"):
         table[name] = getattr(workload, name)
+    if parameters.spares is not None:
+        table["pool"], table["spared"], table["failovers"] = 1, 1, parameters.failovers
     return table
+
+
+def pools_of(parameters: Parameters) -> npt.NDArray[np.uint64]:
+    """Return the pools of a run, uint64[pools, words]: all nodes and, with spares, the others."""
+    counts = [parameters.nodes]
+    if parameters.spares is not None:
+        counts.append(parameters.ordinary)
+    words = (parameters.nodes + 63) // 64
+    return np.array([row_of(np.arange(count), words) for count in counts])
 
 
 def new_log(capacity: int) -> loop.Log:
@@ -193,7 +204,7 @@ def play(
     world = new_world(workload, failures, parameters)
     start, near = int(world.clock[0]), near_of(parameters)
     state = new_state(len(workload.jobs), parameters.nodes, rules, prediction, start, near)
-    state = state._replace(jobs=job_records(workload))
+    state = state._replace(jobs=job_records(workload, parameters), pools=pools_of(parameters))
     log = new_log(1024 if log_events else 0)
     bargains = None
     if population is not None:

@@ -32,7 +32,8 @@ def new_vault(jobs: int, parameters: Parameters) -> NoSaves | JobVault:
     if stores is None:
         return NoSaves(0)
     words_of, room = (nodes + 63) // 64, stores.keep + 1
-    shared = stores.layout in ("code", "local")
+    shared = stores.layout in ("code", "local", "ring")
+    ring = stores.pieces if stores.layout == "ring" else 0
     slots = _SLOTS if shared else 2
     first = -(-np.arange(stores.sites + 1, dtype=np.int64) * nodes // stores.sites)
     return JobVault(
@@ -47,7 +48,12 @@ def new_vault(jobs: int, parameters: Parameters) -> NoSaves | JobVault:
         first,
         np.zeros(stores.pieces, dtype=np.int64),
         SaveRules(
-            int(shared), int(stores.layout == "local"), stores.needed, stores.pieces, stores.keep
+            int(shared),
+            int(stores.layout == "local"),
+            stores.needed,
+            stores.pieces,
+            stores.keep,
+            ring,
         ),
     )
 
@@ -112,7 +118,9 @@ def vault_measures(outcome: Outcome) -> dict[str, Any]:
     runs, work = outcome.runs, outcome.workload
     saved = rows[rows["complete"] != 0]
     resumed = runs["job"][runs["resumed"] > 0]
-    each = stores.piece[0] * stores.pieces
+    made = work.jobs.size[saved["job"]] * stores.pieces
+    if stores.layout == "ring":  # a job of few nodes has no more copies than nodes
+        made = np.minimum(made, work.jobs.size[saved["job"]] ** 2)
     return {
         "saves": len(saved),
         "broken_saves": int(((rows["kind"] == saves.SAVE) & (rows["complete"] == 0)).sum()),
@@ -121,7 +129,7 @@ def vault_measures(outcome: Outcome) -> dict[str, Any]:
         "unrecovered": exact_sum(runs["unrecovered"] * work.jobs.size[runs["job"]]),
         "save_seconds": _mean(saved["until"] - saved["start"]),
         "recovery_seconds": _mean(work.recovery[resumed]),
-        "bytes_saved": exact_sum(work.jobs.size[saved["job"]]) * each,
+        "bytes_saved": exact_sum(made) * stores.piece[0],
     }
 
 

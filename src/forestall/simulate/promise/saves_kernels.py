@@ -80,9 +80,29 @@ def readable(vault, reached, down, node):
 
 
 @kernel
+def longest_gap(ran_on, down):
+    """Return the most nodes in a row that are down on the ring of a job's nodes, in order of their
+    numbers and around the end; all of them where none is up."""
+    first, longest, row, seen = np.int64(-1), np.int64(0), np.int64(0), np.int64(0)
+    for i in range(len(ran_on)):
+        word = ran_on[i]
+        while word != bits.ZERO:
+            low = bits.lowest(word)
+            row += 1
+            seen += 1
+            if not bits.has(down, 64 * i + low):
+                first = row - 1 if first < 0 else first
+                longest, row = max(longest, row - 1), np.int64(0)
+            word &= ~bits.run_of(low, 1)
+    return seen if first < 0 else max(longest, row + first)
+
+
+@kernel
 def is_there(vault, down, slot, k):
     """Return whether checkpoint k of a slot can be had: of each node that it was made on."""
     ran_on, reached = vault.nodes[slot, k, RAN_ON], vault.nodes[slot, k, REACHED]
+    if vault.rules.ring > 0:
+        return longest_gap(ran_on, down) < min(vault.rules.ring, bits.count(ran_on))
     for i in range(len(ran_on)):
         word = ran_on[i]
         while word != bits.ZERO:

@@ -33,7 +33,8 @@ class NoSaves(NamedTuple):
 
 class SaveRules(NamedTuple):
     """Stores (`forestall.model.vault.stores`) as kernels read them: whether pieces are on nodes of
-    the machine, and then on the own one alone; pieces needed and made; checkpoints kept of a job.
+    the machine, and then on the own one alone; pieces needed and made; checkpoints kept of a job;
+    copies on a ring of the job's nodes (0: there is none).
     """
 
     shared: int
@@ -41,6 +42,7 @@ class SaveRules(NamedTuple):
     needed: int
     pieces: int
     keep: int
+    ring: int
 
 
 class JobVault(NamedTuple):

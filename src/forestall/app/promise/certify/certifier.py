@@ -236,6 +236,8 @@ def certify_promise(folder: Path) -> Certificate:
     if bargained is not None:
         agreed = bargained.check
         rules = (*RULES, Rule("users who bargain", lambda run, found: agreed(run.jobs, found)))
+    if run.given.spared is not None:
+        rules = (*rules, Rule("spares", of_runs.spares))
     if run.given.stores is not None:
         rules = (*rules, *_WITH_VAULT)
     if run.given.topology is not None and run.complete:

@@ -196,7 +196,8 @@ class FailureRows(Rows):
 class Given:
     """What the certifier looks at in `summary.json`; `overhead` is s of a checkpoint, or what is
     added to it where it goes to `stores`; `vault` what is measured of those; `topology` which nodes
-    are near each other, and `near` what is measured of that."""
+    are near each other, and `near` what is measured of that; `spares` the nodes of the highest
+    numbers that only jobs get that have lost a node, `spared` what is measured of them."""
 
     nodes: int
     overhead: int
@@ -209,11 +210,14 @@ class Given:
     vault: Any = None
     topology: str | None = None
     near: Any = None
+    spares: int = 0
+    spared: Any = None
 
     @classmethod
     def of(cls, said: Summary) -> Self:
         """Return what the summary says."""
         number = (int, float)
+        spared = "spares" in said.held.get("parameters", {})
         account: dict[str, Any] = {
             name: said.value(f"node_seconds.{name}", (int,), "a whole number") for name in ACCOUNT
         }
@@ -229,6 +233,8 @@ class Given:
             vault=said.held.get("vault"),
             topology=said.held["parameters"].get("topology"),
             near=said.held.get("topology"),
+            spares=said.whole("parameters.spares", 0, read.MAX_NODES) if spared else 0,
+            spared=said.held.get("spares"),
         )
 
 

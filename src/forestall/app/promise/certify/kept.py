@@ -139,6 +139,7 @@ def _measures(run: PromiseRun) -> dict[str, Any]:
     assert rows is not None, "only runs with a vault are asked"
     stores, size = run.pieces.stores, run.jobs.size
     over = rows.complete
+    made = [run.pieces.copies(one) * one for one in size[rows.job[over]].tolist()]
     piece = -(-int(np.ceil(stores.size / stores.ratio)) // run.pieces.needed)
 
     def mean(values: Int) -> float | None:
@@ -152,5 +153,5 @@ def _measures(run: PromiseRun) -> dict[str, Any]:
         "unrecovered": int(run.unrecovered.sum()),
         "save_seconds": mean((rows.until - rows.start)[over]),
         "recovery_seconds": mean(run.recovery[run.runs.job[resumed]]),
-        "bytes_saved": int(size[rows.job[over]].sum()) * piece * run.pieces.made,
+        "bytes_saved": sum(made) * piece,
     }

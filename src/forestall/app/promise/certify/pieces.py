@@ -32,8 +32,14 @@ class Pieces:
 
     @cached_property
     def made(self) -> int:
-        """Pieces of a checkpoint of one node."""
+        """Pieces of a checkpoint of one node, or copies on a ring."""
+        if self.stores.layout == "ring":
+            return 1 + self.stores.parity
         return self.stores.data + self.stores.parity if self.stores.layout == "code" else 1
+
+    def copies(self, size: int) -> int:
+        """Return the pieces of a node of a job on `size` nodes: on a ring no more than nodes."""
+        return min(self.made, size) if self.stores.layout == "ring" else self.made
 
     @cached_property
     def needed(self) -> int:
@@ -64,6 +70,9 @@ class Pieces:
         s = self.stores
         if s.layout == "local":
             return [s.disk]
+        if s.layout == "ring":
+            sent = self.copies(size) - 1
+            return [s.disk] + [max(min(s.near, s.host // sent), 1) for _ in range(sent)]
         if s.layout == "server":
             return [max(min(s.near, s.server // size), 1)]
         if s.layout == "remote":
@@ -106,10 +115,22 @@ class Pieces:
             found += [store for store in [next(free, None)] if store is not None]
         return found
 
+    def holders(self, nodes: list[int], k: int) -> list[int]:
+        """Return the nodes that have copies of what the k-th node of a job saved: it, and by turns
+        its next ones to the right and to the left, around the end."""
+        ring = sorted(nodes)
+        turns = range(self.copies(len(ring)))
+        return [ring[(k + ((i + 1) // 2 if i % 2 else -(i // 2))) % len(ring)] for i in turns]
+
     def is_there(self, nodes: list[int], saved: int, time: int) -> bool:
         """Return whether what these nodes saved, from one time on, can be had at another."""
         if self.stores.layout == "local":
             return not any(self.is_down(node, time) for node in nodes)
+        if self.stores.layout == "ring":
+            return all(
+                any(not self.is_down(one, time) for one in self.holders(nodes, k))
+                for k in range(len(nodes))
+            )
         if self.stores.layout != "code":
             return True
         return all(

@@ -29,6 +29,24 @@ def sizes(run: PromiseRun, finding: Finding) -> str:
     return f"{len(have)} runs on as many nodes as asked for"
 
 
+def spares(run: PromiseRun, finding: Finding) -> str:
+    """A job runs on a spare node only once it has lost a node; and the measures of spares."""
+    runs, nodes = run.runs, run.nodes
+    first = run.given.nodes - run.given.spares
+    before = firsts(runs.job) if run.complete else run.jobs.restarts[runs.job] == 0
+    early = before[nodes.owner] & (nodes.stop > first)
+    text = "job {0} runs on spare node {1}, and has lost none before"
+    finding.where(early, text, run.names[nodes.owner], nodes.stop - 1)
+    took = np.unique(nodes.owner[nodes.stop > first])
+    if run.complete:
+        here = np.flatnonzero(~firsts(runs.job))
+        at_once = runs.start[here] == runs.end[here - 1]
+        mine = {"restarts": len(here), "at_once": int(at_once.sum()), "on_spares": len(took)}
+        if mine != run.given.spared:
+            finding.all([f"spares are {run.given.spared} in summary.json, {mine} here"])
+    return f"{len(took)} runs on some of the {run.given.spares} spares, after a failure each"
+
+
 def order(run: PromiseRun, finding: Finding) -> str:
     """The runs of a job follow each other and agree with what the jobs say."""
     jobs, runs, ids, names = run.jobs, run.runs, run.jobs.name, run.names

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.kit.progress import Progress
 from forestall.app.reliability.design.file import DesignFile, read_cluster, read_plan
+from forestall.app.reliability.design.prices import priced_queues, prices_told
 from forestall.app.reliability.design.search import search_plan
 from forestall.model.errors import ParameterError
 from forestall.reliability.queues.changes import Change, useful_share
 from forestall.reliability.queues.queues import Queue
 from forestall.reliability.queues.runtimes import HyperGamma
+from forestall.reliability.systems.components import parts_of, shares_of
 from forestall.reliability.systems.pools import Pool
 from forestall.reliability.systems.ring import loss_over_time
 from forestall.reliability.systems.spares import SparesAnswer, answer_pool
+from forestall.reliability.systems.systems import ComponentGroup
 from forestall.show.facts import plain, taken
 
 if TYPE_CHECKING:
     from forestall.app.reliability.design.search import SearchResult
     from forestall.reliability.queues.cluster import Cluster
+    from forestall.reliability.queues.prices import PricedJob
 
 __all__ = ["Design", "DesignFile", "QueueRow", "design", "read_cluster", "read_plan"]
 
@@ -36,6 +40,8 @@ class QueueRow:
     queue : it
     failure : F_q, of jobs that run to the limit
     mixed : the same where run times follow Lublin and Feitelson's law, cut off at the limit
+    averaged : the paper's way (Section 5.2): the mean of F_q at that law's typical run time and at
+        the limit
     goodput : share of the nodes' time that finished jobs make up, without checkpoints
     interval : best checkpoint interval, s; None without the cost of a checkpoint, and where
         failures come before any is finished
@@ -50,6 +56,7 @@ class QueueRow:
     queue: Queue
     failure: float
     mixed: float
+    averaged: float
     goodput: float
     interval: float | None
     useful: float | None
@@ -63,6 +70,7 @@ class QueueRow:
             self,
             failure_probability="failure",
             failure_probability_lublin_runtimes="mixed",
+            failure_probability_averaged="averaged",
             goodput_share="goodput",
             checkpoint_interval_s="interval",
             useful_share_with_checkpoints="useful",
@@ -85,6 +93,7 @@ class Design:
     interval : checkpoint interval of a job on the whole machine, or None
     changes : what single changes would buy, the best first
     pool : spares for the whole machine
+    priced : ways to run each queue's jobs and what they cost, by queue; empty without prices
     found : what a search for other queues gave, or None
     """
 
@@ -95,6 +104,7 @@ class Design:
     interval: float | None
     changes: tuple[Change, ...]
     pool: SparesAnswer
+    priced: dict[str, list[PricedJob]] = field(default_factory=dict)
     found: SearchResult | None = None
     remarks: tuple[str, ...] = field(default=())
 
@@ -118,6 +128,7 @@ class Design:
                     "family": group.lifetime.family.name,
                     "params": group.lifetime.params,
                     "mttf_s": plain(group.lifetime.mean()),
+                    **_components(group),
                 }
                 for group in self.cluster.groups
             ],
@@ -138,9 +149,23 @@ class Design:
             ],
             "remarks": list(self.remarks),
         }
+        if self.priced:
+            told["prices"] = prices_told(self.priced, table.success)
         if self.found is not None:
             told["optimize"] = self.found.told()
         return told
+
+
+def _components(group: ComponentGroup) -> dict[str, Any]:
+    """Return the components of a group's nodes for JSON; nothing where it has none."""
+    parts = {part.name: part for part in parts_of(group.lifetime)}
+    shares = shares_of(group.lifetime)
+    rows = [
+        taken(parts[name], "name", "count", needed="must")
+        | {"mttf_s": plain(parts[name].lifetime.mean()), "share_of_failures": share}
+        for name, share in shares.items()
+    ]
+    return {"components": rows} if rows else {}
 
 
 def design(
@@ -179,6 +204,7 @@ def design(
         _interval(cluster, whole),
         tuple(cluster.what_if()) if cluster.queues else (),
         _pool(asked),
+        priced_queues(asked),
         found,
         (*asked.fitted, *_remarks(asked)),
     )
@@ -199,6 +225,7 @@ def _row(plan: DesignFile, queue: Queue) -> QueueRow:
         queue,
         cluster.queue_failure(queue),
         mixed,
+        cluster.queue_failure(queue, HyperGamma().averaged(queue.nodes, queue.limit)),
         cluster.goodput(queue) / queue.busy,
         interval,
         useful,

@@ -10,6 +10,14 @@
     mttf = "102840h"            # and shape (1 without it); or log = "failures.csv" (and system)
     shape = 0.75
 
+    [[groups]]                  # or nodes of components; each needs a name, an mttf and a shape
+    name = "commodity"
+    count = 256
+    components = [
+        {name = "board", mttf = "67640h"},
+        {name = "power supply", mttf = "100000h", count = 2, needed = 1},
+    ]
+
     [[queues]]
     name = "Huge"
     nodes = 258                 # of one job; {blade = 200, old = 58} takes them from groups
@@ -24,6 +32,11 @@
     [pool]
     repair = "2d"               # of a failed node; without it nodes do not come back
     mission = "30d"
+
+    [prices]                    # of a job's time; needs [pool] repair
+    node_hour = 0.8             # and of nodes of certain groups: groups = {blade = 1.6}
+    power = 0.4                 # kW of a node at work, idle of one that waits; energy: of a kWh
+    waiting = 5                 # of an hour that a job waits for a node
 
     [jobs]                      # for --optimize: a log, or kinds of jobs, or model = "all"
     log = "jobs.swf"
@@ -52,7 +65,9 @@ from forestall.model.units import parse_duration
 from forestall.reliability.fits.estimate import fit
 from forestall.reliability.history.history import history
 from forestall.reliability.queues.cluster import Checkpoints, Cluster, age_of
+from forestall.reliability.queues.prices import Prices
 from forestall.reliability.queues.queues import Queue
+from forestall.reliability.systems.components import Component, node_law
 from forestall.reliability.systems.systems import Age, ComponentGroup, from_mttf
 from forestall.traces.read import read_failures
 
@@ -88,7 +103,19 @@ Positive = Annotated[int, BeforeValidator(_positive)]
 Ages = Annotated[Any, BeforeValidator(_age)]
 Count = Annotated[int, Field(ge=1, le=100_000_000, strict=True)]
 Name = Annotated[str, Field(min_length=1)]
+Shape = Annotated[float, Field(ge=0.05, le=50)]
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
+
+
+class ComponentTable(FileTable):
+    """One of the components of a group's nodes."""
+
+    name: Name
+    mttf: Positive
+    shape: Shape = 1.0
+    count: Count = 1
+    needed: Count | None = None
 
 
 class GroupTable(FileTable):
@@ -97,7 +124,8 @@ class GroupTable(FileTable):
     name: Name
     count: Count | None = None
     mttf: Positive | None = None
-    shape: Annotated[float, Field(ge=0.05, le=50)] = 1.0
+    shape: Shape = 1.0
+    components: Annotated[tuple[ComponentTable, ...], Field(min_length=1)] | None = None
     log: Name | None = None
     system: str | int | None = None
     ages: Ages | None = None
@@ -125,6 +153,24 @@ class PoolTable(FileTable):
 
     repair: Positive | None = None
     mission: Positive = MISSION
+
+
+class PricesTable(FileTable):
+    """``[prices]``; see `Prices`."""
+
+    node_hour: Price = 1.0
+    groups: dict[str, Price] = Field(default_factory=dict)
+    power: Price = 0.0
+    idle: Price | None = None
+    energy: Price = 0.0
+    waiting: Price = 0.0
+    currency: str = ""
+
+    @property
+    def prices(self) -> Prices:
+        """The same for the model."""
+        told = self.model_dump(exclude={"groups", "currency"})
+        return Prices(**told, groups=tuple(self.groups.items()))
 
 
 class JobsTable(FileTable):
@@ -159,6 +205,7 @@ class ClusterTable(FileTable):
     queues: tuple[QueueTable, ...] = ()
     checkpoint: CheckpointTable | None = None
     pool: PoolTable | None = None
+    prices: PricesTable | None = None
     jobs: JobsTable | None = None
     optimize: OptimizeTable = OptimizeTable()
 
@@ -207,11 +254,26 @@ def read_plan(path: str | Path) -> DesignFile:
         with _Named(source, f"queues[{number}]"):
             queues.append(_queue(queue))
             Cluster(groups, [queues[-1]])
+    _check_prices(source, table)
     told = table.checkpoint
     checkpoints = None if told is None else Checkpoints(told.cost, told.restart)
     with _Named(source, ""):
         cluster = Cluster(groups, queues, checkpoints=checkpoints, name=table.name or source.stem)
     return DesignFile(source, table, cluster, tuple(fitted))
+
+
+def _check_prices(source: Path, table: ClusterTable) -> None:
+    """Raise TraceError where prices are of groups that are not there, or a repair is missing."""
+    if table.prices is None:
+        return
+    names = [group.name for group in table.groups]
+    for name in table.prices.groups:
+        if name not in names:
+            text = f"{name!r} is no group; expected one of {', '.join(names)}"
+            raise TraceError(source, text, field="prices.groups")
+    if table.pool is None or table.pool.repair is None:
+        text = "is missing: what a job without a spare waits for has a price"
+        raise TraceError(source, text, field="pool.repair")
 
 
 class _Named:
@@ -244,15 +306,20 @@ def _read(source: Path) -> dict[str, Any]:
 
 
 def _underscored(value: Any) -> Any:
-    """Return tables with _ for - in keys, but for names of groups in a queue's nodes."""
+    """Return tables with _ for - in keys, but for names of groups."""
     if isinstance(value, dict):
         return {
-            key.replace("-", "_"): inner if key == "nodes" else _underscored(inner)
+            key.replace("-", "_"): inner if _names_groups(key, inner) else _underscored(inner)
             for key, inner in value.items()
         }
     if isinstance(value, list):
         return [_underscored(inner) for inner in value]
     return value
+
+
+def _names_groups(key: str, inner: Any) -> bool:
+    """Return whether the keys of a table are names of groups: a queue's nodes, and prices."""
+    return key == "nodes" or (key == "groups" and isinstance(inner, dict))
 
 
 def _checked(source: Path, raw: dict[str, Any]) -> ClusterTable:
@@ -314,10 +381,13 @@ def _known_keys(loc: tuple[str | int, ...]) -> list[str]:
         "queues": QueueTable,
         "checkpoint": CheckpointTable,
         "pool": PoolTable,
+        "prices": PricesTable,
         "jobs": JobsTable,
         "optimize": OptimizeTable,
     }
     table = tables.get(str(loc[0]), ClusterTable) if len(loc) > 1 else ClusterTable
+    if "components" in loc[:-1]:
+        table = ComponentTable
     return list(table.model_fields)
 
 
@@ -332,18 +402,36 @@ def _group(
     source: Path, place: str, given: GroupTable, ages: Age | None
 ) -> tuple[ComponentGroup, tuple[str, ...]]:
     age: Age = given.ages if given.ages is not None else ("new" if ages is None else ages)
-    if (given.mttf is None) == (given.log is None):
-        raise TraceError(source, "needs either mttf or log", field=place)
+    if [given.mttf, given.log, given.components].count(None) != 2:
+        raise TraceError(source, "needs one of mttf, components and log", field=place)
     if given.log is None:
-        assert given.mttf is not None
         if given.count is None:
             raise TraceError(source, "is missing", field=f"{place}.count")
         if given.system is not None:
             raise TraceError(source, "needs a log as well", field=f"{place}.system")
+        if given.components is not None:
+            return _group_of_components(source, place, given, given.count, age), ()
+        assert given.mttf is not None
         return ComponentGroup(given.count, from_mttf(given.mttf, given.shape), age, given.name), ()
     if "shape" in given.model_fields_set:
         raise TraceError(source, "is fitted where there is a log", field=f"{place}.shape")
     return _fitted_group(source, place, given, age)
+
+
+def _group_of_components(
+    source: Path, place: str, given: GroupTable, count: int, age: Age
+) -> ComponentGroup:
+    """Return a group whose law follows from the components of its nodes."""
+    assert given.components is not None
+    if "shape" in given.model_fields_set:
+        raise TraceError(source, "is of each component", field=f"{place}.shape")
+    parts = []
+    for number, told in enumerate(given.components, 1):
+        with _Named(source, f"{place}.components[{number}]"):
+            law = from_mttf(told.mttf, told.shape)
+            parts.append(Component(told.name, law, told.count, told.needed))
+    with _Named(source, place):
+        return ComponentGroup(count, node_law(parts), age, given.name)
 
 
 def _fitted_group(

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from forestall._lazy import lazily
 from forestall.app.kit.folder import check_folder, fill_folder, holds
 from forestall.app.reliability.design.design import Design
+from forestall.app.reliability.design.prices import prices_section
 from forestall.app.reliability.design.search import SearchResult, structure_told
 from forestall.model.units import format_duration
+from forestall.reliability.systems.components import parts_of
 from forestall.show.blocks import Block, Column, Figure, Listing, Prose, Table
 from forestall.show.drawings import figure_files
 from forestall.show.facts import Fact, taken
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "design.json"
 TRADEOFF = "tradeoff"
-FILES = ("changes.csv", "tradeoff.csv", *figure_files((TRADEOFF,)), SUMMARY)
+FILES = ("changes.csv", "prices.csv", "tradeoff.csv", *figure_files((TRADEOFF,)), SUMMARY)
 
 
 def is_design_folder(folder: Path) -> bool:
@@ -66,6 +68,10 @@ def save_design(design: Design, folder: Path) -> Path:
         text = json.dumps(told, indent=2, allow_nan=False) + "\n"
         (fresh / SUMMARY).write_text(text, encoding="utf-8")
         pl.DataFrame(told["changes"], infer_schema_length=None).write_csv(fresh / "changes.csv")
+        if "prices" in told:
+            pl.DataFrame(told["prices"]["designs"], infer_schema_length=None).write_csv(
+                fresh / "prices.csv"
+            )
         if design.found is None:
             return
         _write_curve(design.found, fresh / "tradeoff.csv")
@@ -155,9 +161,13 @@ MONTH: Final = 30 * 86_400
 def report_of(design: Design, top: int | None = None) -> Report:
     """Return a design as a report, with so many of the best changes (None: all)."""
     cluster = design.cluster
-    sections = [_machine(design)]
+    sections = [_machine(design), *_components(design)]
     if design.queues:
-        sections += [_queues(design), _changes(design, top)]
+        sections += [
+            _queues(design),
+            *prices_section(design.priced, design.plan.table),
+            _changes(design, top),
+        ]
     if design.found is not None:
         sections += _search(design.found)
     verdict: tuple[str, ...] = ()
@@ -180,8 +190,11 @@ def _machine(design: Design) -> Section:
     mttf = design.mttf
     lines = []
     for group in design.cluster.groups:
-        mean, shape = format_duration(group.lifetime.mean()), group.lifetime.params.get("shape", 1)
-        lines.append(f"{group.name}: {group.count:,} nodes, MTTF {mean}, shape {shape:.3g}")
+        mean, parts = format_duration(group.lifetime.mean()), len(parts_of(group.lifetime))
+        made = f"shape {group.lifetime.params.get('shape', 1):.3g}"
+        if parts:
+            made = f"of {parts} {'kind' if parts == 1 else 'kinds'} of components"
+        lines.append(f"{group.name}: {group.count:,} nodes, MTTF {mean}, {made}")
     lines.append(
         f"Time to the machine's first failure: {format_duration(mttf['new'])} with all nodes new, "
         f"{format_duration(mttf['steady'])} between failures in steady state."
@@ -197,6 +210,29 @@ def _machine(design: Design) -> Section:
         Fact("mttf_steady", "MTBF, steady state", mttf["steady"], "seconds"),
     )
     return Section("machine", "Nodes and spares", series=facts, body=(Listing(tuple(lines)),))
+
+
+COMPONENTS: Final[tuple[Column, ...]] = (
+    ("Component", "name", str),
+    ("Needed", "needed", count),
+    ("Of", "count", count),
+    ("MTTF of one", "mttf_s", format_duration),
+    ("Share of failures", "share_of_failures", percent),
+)
+
+
+def _components(design: Design) -> list[Section]:
+    """Return for each group of nodes of components which of them make its nodes fail."""
+    found = []
+    for number, group in enumerate(design.json["groups"], 1):
+        if "components" in group:
+            name = f"components_{number}"
+            table = Table.by(name, COMPONENTS, group["components"])
+            note = "A node fails with any block of components of which too few work; then all of "
+            note += "its components are replaced, and a redundant one no sooner."
+            title = f"What makes nodes of {group['name']} fail"
+            found.append(Section(name, title, body=(table, Prose(note))))
+    return found
 
 
 def _pool(design: Design) -> str:
@@ -228,6 +264,7 @@ QUEUE: Final[tuple[Column, ...]] = (
 QUEUES: Final[tuple[Column, ...]] = (
     *QUEUE,
     ("F typical", "failure_typical", percent),
+    ("F average", "failure_average", percent),
     ("Finished", "finished", lambda share: f"{100 * share:.0f} %"),
     ("Interval", "interval_s", or_dash(format_duration)),
     ("Spares", "spares", or_dash(str)),
@@ -262,7 +299,8 @@ def _queues(design: Design) -> Section:
     """Return what jobs of each queue meet, and what they need."""
     records = [
         _queue_record(row.queue, row.failure)
-        | taken(row, failure_typical="mixed", finished="goodput", interval_s="interval")
+        | taken(row, failure_typical="mixed", failure_average="averaged")
+        | taken(row, finished="goodput", interval_s="interval")
         | taken(row, "spares")
         for row in design.queues
     ]
@@ -276,6 +314,7 @@ def _on_queues(design: Design) -> list[str]:
     lines = [
         "F: a job that runs to the limit meets a failure.",
         "F typical: the same with run times of Lublin and Feitelson within the limit.",
+        "F average: the mean of F at their typical run time (geometric mean) and of F.",
         "Finished: share of the nodes' time in jobs that finish, without checkpoints.",
     ]
     if told is not None:
