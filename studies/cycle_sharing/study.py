@@ -100,9 +100,9 @@ def batches(plan: Plan, real: tuple[str, ...]) -> list[Batch]:
     return found
 
 
-def _each(base: Case) -> Iterator[Case]:
-    """Give a case for each scheduler, from scratch and from checkpoints."""
-    for restart in RESTARTS:
+def _each(base: Case, restarts: tuple[str, ...] = RESTARTS) -> Iterator[Case]:
+    """Give a case for each scheduler and restart."""
+    for restart in restarts:
         for scheduler in SCHEDULERS:
             yield replace(base, scheduler=scheduler, restart=restart)
 
@@ -112,7 +112,7 @@ def _main(plan: Plan, base: Case) -> Iterator[Case]:
     if base.seed <= plan.few and base.hosts_of != LANL_SET:
         for load in plan.loads:
             if load != base.load:
-                yield from _each(replace(base, load=load))
+                yield from _each(replace(base, load=load), (SCRATCH,))
 
 
 def _taken(plan: Plan, base: Case) -> Iterator[Case]:
@@ -134,8 +134,7 @@ def _why(plan: Plan, base: Case) -> Iterator[Batch]:
         yield tuple(replace(base, learning=learning, restart=r) for r in RESTARTS)
     if name in (OWN_SET, ALIKE_SET):
         for count in plan.counts:
-            counted = replace(base, hosts=count)
-            yield tuple(one for one in _each(counted) if one.restart == SCRATCH)
+            yield tuple(_each(replace(base, hosts=count), (SCRATCH,)))
 
 
 FINE_SEEDS: Final = 2

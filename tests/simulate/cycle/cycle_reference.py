@@ -405,7 +405,7 @@ def reliability(
 
 
 def recursion(law1: Law, law2: Law, n: int) -> list[list[float]]:
-    """Return TR by the interval transition probabilities of the specification."""
+    """Return TR by the interval transition probabilities, step by step."""
 
     def mass(law: Law, j: int, m: int) -> float:
         return law[j][m] if m < len(law[j]) else 0.0
