@@ -191,7 +191,9 @@ def cheap(rows: pl.DataFrame) -> Claim:
 def light(watching: tuple[float, float] | None, seconds: int) -> Claim:
     """What watching a host costs it."""
     name, claim = "light", "monitoring takes at most 1 % of CPU and 1 % of memory"
-    where, rests = "the machine that ran this", "an agent that samples every 6 s, on one machine"
+    where = "the machine that ran this"
+    rests = "an agent that samples every 6 s, on one machine; its start, and its learning once an "
+    rests += "hour, are not in it"
     if watching is None:
         words, verdict = "not measured", UNCLEAR
     else:
