@@ -18,6 +18,10 @@ _SAVED: Final = (
     "ever left it is behind by less. And what Condor-style goes by, the load now, foretells much "
     "here: without it Falcon is behind by more"
 )
+_SHORT: Final = (
+    "short jobs seldom lose their host, so that there is little to gain with them; and the slides' "
+    "rule does not look at the load that a host has now, and sends them to hosts in use"
+)
 _HOURLY: Final = (
     "a failure takes an hour of work at most, so that there is little to gain by avoiding it: see "
     "what the omniscient scheduler gains"
@@ -61,6 +65,7 @@ WHY: Final[dict[str, str]] = {
     "improved, alike, hourly": _ALIKE,
     "improved, alike, checkpoint": _SAVED,
     "improved, own hours, checkpoint": _SAVED,
+    "improved, own hours, scratch": _SHORT,
     "improved, own hours, hourly": _HOURLY,
     "improved, Grid'5000": _GRID,
     "improved, LANL": _RARE,
