@@ -199,9 +199,9 @@ def test_forecasts_of_the_slides_are_others() -> None:
         Forecasts(hosts, CycleParameters(scheduler=name, warm_up=0))
         for name in ("falcon-slides", "falcon")
     )
-    with pytest.raises(ParameterError, match="scheduler: 'falcon'.*falcon-slides"):
+    with pytest.raises(ParameterError, match=r"scheduler: 'falcon'.*falcon-slides"):
         simulate_cycle(jobs, hosts, warm_up=0, forecasts=theirs)
-    with pytest.raises(ParameterError, match="pooling: 'none'.*partial"):
+    with pytest.raises(ParameterError, match=r"pooling: 'none'.*partial"):
         simulate_cycle(jobs, hosts, warm_up=0, pooling="none", forecasts=ours)
     for parameters in ({"pooling": "none"}, {"load_memory": 60}, {}):
         given = {"scheduler": "falcon-slides", "warm_up": 0, **parameters}
