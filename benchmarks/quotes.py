@@ -1,5 +1,5 @@
-"""How sharp quotes are beside what page 9 of the specification names: boosted quantiles as
-scikit-learn fits them, the requested time, and a scheduler that knows all run times.
+"""How sharp quotes are beside boosted quantiles as scikit-learn fits them, the requested time, and
+a scheduler that knows all run times.
 
 `python -m benchmarks.quotes [LOG ...]`. Jobs are every k-th, so that some 10,000 are left, as the
 yardsticks are slow; scored is their second half. Boosted quantiles: 150 trees of depth 3 for each

@@ -1,6 +1,6 @@
 """Semi-Markov temporal reliability: all horizons by one series inversion, beside the recursion.
 
-The yardstick is the recursion of the specification in NumPy, once with only the needed entries kept
+The yardstick is the plain recursion in NumPy, once with only the needed entries kept
 (P_1j and P_2j of the failing states together, a dot product a step), once with the whole matrix
 P_ij of five states kept. `python -m benchmarks.semi_markov [--all-entries]`
 """

@@ -27,6 +27,7 @@ from studies.availability.inputs import (
     grid5000,
     planetlab,
 )
+from studies.availability.monitoring import watched
 from studies.availability.report import sections
 from studies.availability.study import PLAIN, QUICK, SEMI_MARKOV, Plan
 from studies.kit.claims import listed
@@ -85,6 +86,7 @@ def _play(session: Session[Plan, Sets]) -> Found:
     rows = study.table(accuracy)
     ours = rows.filter((pl.col("set") == GENERATED_SET) & (pl.col("host") < plan.linear_hosts))
     cost = study.cost_rows(hosts[0], plan)
+    watching = watched(plan.watched) if plan.watched else None
     return Found(
         hosts,
         rows,
@@ -92,6 +94,8 @@ def _play(session: Session[Plan, Sets]) -> Found:
         pl.concat((ours, study.table(linear))),
         study.noise_table(noise),
         pl.DataFrame(cost, schema={"length_h": pl.Float64, "seconds": pl.Float64}, orient="row"),
+        watching,
+        plan.watched,
     )
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import forestall as fs
 from studies.availability.claims import Found
 from studies.availability.inputs import GRID_LEAST_DAYS, GRID_SET, PLANETLAB_SET
-from studies.availability.study import COARSE, FITTED_DAYS, PLAIN, SEMI_MARKOV, relative_errors
+from studies.availability.study import COARSE, PLAIN, SEMI_MARKOV, relative_errors
 from studies.kit.text import Blocks, listing, share, table
 
 NOTES: Final = f"""\
@@ -25,10 +25,12 @@ NOTES: Final = f"""\
   not tell; the generator puts them into sessions of work.
 - "Chance alone": the same measure where the outcomes are drawn from what was predicted, that is,
   of a prediction that is exactly right; the days of test are few.
-- The linear models are fitted to the last {FITTED_DAYS} days of training, one value a {COARSE} s,
-  and foretell the states 1 to 5 of each window from all that came before it; a value from 2.5 on is
-  a failure, and a window without one counts as available. ARMA models are of greatest likelihood;
-  BM is the mean of at most the last 8 values; LAST repeats the window of the same length before. A
+- The linear models are fitted to all days of training, the same that the process is learned from,
+  one value a {COARSE} s, and foretell the states 1 to 5 of each window from all that came before
+  it; a value from 2.5 on is a failure, and a window without one counts as available. As in the
+  slides, AR is fitted by the equations of Yule and Walker and MA by Powell's method (least squares
+  of its one-step errors); beside them AR, MA and ARMA are of greatest likelihood. BM is the mean of
+  at most the last 8 values; LAST repeats the window of the same length before. A
   forecast of means soon comes near the mean of all states, which is one that a job can run in: AR,
   BM, MA and ARMA foretell next to no failures, so that their lines coincide.
 - Noise: 1 to 10 false unavailabilities of 1 to 5 min each on one weekday of training, between 8:00

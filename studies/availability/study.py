@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,18 +12,19 @@ import numpy.typing as npt
 import polars as pl
 
 import forestall as fs
+from studies.availability.fits import by_powell, yule_walker
 from studies.availability.inputs import Host, Whole, disturbed
 from studies.kit.means import Floats
 
 HOUR: Final = 3600
-LINEAR: Final = ("AR(8)", "BM(8)", "MA(8)", "ARMA(8,8)", "LAST")
+AR_SLIDES, MA_SLIDES = "AR(8), Yule-Walker", "MA(8), Powell"
+LINEAR: Final = (AR_SLIDES, "AR(8)", "BM(8)", MA_SLIDES, "MA(8)", "ARMA(8,8)", "LAST")
+"""Linear models; those without a method are of greatest likelihood."""
 ORDER: Final = 8
 COARSE: Final = 60
 """Seconds between the values of the series that the linear models foretell."""
 FAILING: Final = 2.5
 """A foretold state, 1 to 5, from which on it is a failing one."""
-FITTED_DAYS: Final = 2
-"""Days of training, the last ones, to which they are fitted."""
 SEMI_MARKOV, PLAIN = "semi-Markov", "semi-Markov, all stays"
 FORMS: Final = {SEMI_MARKOV: False, PLAIN: True}
 """Whether stays after the first failure of a window count; see `HostHistory.process`."""
@@ -65,6 +66,7 @@ class Plan:
     linear_hosts, share_hosts, noise_hosts : hosts in those experiments
     real_hosts : of each real trace, at most
     seed : of all that is drawn
+    watched : seconds for which an agent is run to see what monitoring costs; 0: it is not
     """
 
     hosts: int = 20
@@ -78,6 +80,7 @@ class Plan:
     noise_hosts: int = 6
     real_hosts: int = 20
     seed: int = 1
+    watched: int = 90
 
 
 QUICK: Final = Plan(
@@ -90,6 +93,7 @@ QUICK: Final = Plan(
     share_hosts=2,
     noise_hosts=2,
     real_hosts=10,
+    watched=0,
 )
 
 
@@ -178,12 +182,14 @@ def linear_rows(name: str, place: int, host: Host, plan: Plan) -> list[tuple[obj
     step = COARSE // host.history.runs.period
     series = host.history.runs.sequence()[::step].astype(np.float64) + 1
     middle = int(split(host, False, 0.5)[1][0]) // step
+    fitted, width = linear_models(series[:middle]), fs.hosts.best_window(series[:middle], ORDER)
     most = max(plan.lengths) * HOUR // COARSE
     rows: list[tuple[object, ...]] = []
     for weekends in (False, True):
         _, tests = split(host, weekends, 0.5)
         for hour in plan.hours:
-            for model, told in _first_failures(series, middle, tests // step, hour, most).items():
+            days = tests // step + hour * HOUR // COARSE
+            for model, told in _first_failures(series, fitted, width, days, most).items():
                 for hours in plan.lengths:
                     begins = inside(host, tests, hour, hours)
                     steps = hours * HOUR // host.history.runs.period
@@ -199,20 +205,27 @@ def linear_rows(name: str, place: int, host: Host, plan: Plan) -> list[tuple[obj
     return rows
 
 
+def linear_models(training: Floats) -> dict[str, fs.hosts.Arma]:
+    """Return the models of mean and past, fitted to all of the training."""
+    return {
+        AR_SLIDES: yule_walker(training, ORDER),
+        "AR(8)": fs.hosts.fit_arma(training, ORDER, 0),
+        MA_SLIDES: by_powell(training, ORDER),
+        "MA(8)": fs.hosts.fit_arma(training, 0, ORDER),
+        "ARMA(8,8)": fs.hosts.fit_arma(training, ORDER, ORDER),
+    }
+
+
 def _first_failures(
-    series: Floats, middle: int, days: Whole, hour: int, most: int
+    series: Floats, fitted: Mapping[str, fs.hosts.Arma], width: int, begins: Whole, most: int
 ) -> dict[str, Whole]:
-    """Return for each linear model int64[days]: the step of the window at which it foretells the
+    """Return for each linear model int64[windows]: the step of the window at which it foretells the
     first failure, `most` where none; of LAST, how long the window before it was free of failures.
     """
-    begins = days + hour * HOUR // COARSE
-    recent = series[max(0, middle - FITTED_DAYS * 86_400 // COARSE) : middle]
     found: dict[str, Whole] = {}
-    for model, (p, q) in {"AR(8)": (8, 0), "MA(8)": (0, 8), "ARMA(8,8)": (8, 8)}.items():
-        fitted = fs.hosts.fit_arma(recent, p, q)
-        told = fitted.filtered(series).states[begins] @ fitted.ahead(most).T + fitted.mean
+    for model, one in fitted.items():
+        told = one.filtered(series).states[begins] @ one.ahead(most).T + one.mean
         found[model] = _first(told >= FAILING, most)
-    width = fs.hosts.best_window(recent, ORDER)
     means = np.array([series[max(0, b - width) : b].mean() for b in begins])
     found["BM(8)"] = np.where(means >= FAILING, 0, most)
     before = [series[max(0, b - most) : b][::-1] >= FAILING for b in begins]

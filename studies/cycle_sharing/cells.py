@@ -81,6 +81,11 @@ class GuestRuns(Runs[Cell]):
         shared = [s for s in every[0] if all(s in one for one in every)]
         return mean_of([float(np.mean([1 - one[s] for one in every])) for s in shared])
 
+    def rise(self, cell: Cell, column: str, one: int, two: int) -> Mean:
+        """Return by how much a measure is more for jobs of run time `two` than of `one`."""
+        a, b = self.values(cell, column, one), self.values(cell, column, two)
+        return mean_of([b[seed] - a[seed] for seed in a if seed in b])
+
     def slope(self, cell: Cell, base: Cell, *, relative: bool = False) -> Mean:
         """Return how much the makespan of `cell` over that of `base` grows with each hour of run
         time, h (`relative`: as a share of that of base): a straight line for each seed."""

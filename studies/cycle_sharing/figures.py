@@ -21,8 +21,10 @@ from studies.cycle_sharing.study import (
     LEARNINGS,
     OMNISCIENT,
     RESTARTS,
+    SCHEDULERS,
     SCRATCH,
     SEEN,
+    SLIDES,
 )
 from studies.kit.figures import Look, band, error_bars, headed, legend_below
 from studies.kit.means import Mean
@@ -34,14 +36,15 @@ if TYPE_CHECKING:
 DPI: Final = 110
 LOOKS: Final = {
     CONDOR: Look(style.VERMILLION, "s", "--", "Condor-style"),
-    FALCON: Look(style.BLUE, "o", "-", "Falcon"),
+    SLIDES: Look(style.PURPLE, "D", "-", "Falcon as in the slides"),
+    FALCON: Look(style.BLUE, "o", "-", "Falcon here"),
     OMNISCIENT: Look(style.GREEN, "^", "-.", "omniscient"),
 }
 LENGTH: Final = "Job length (hours)"
 BAND: Final = "Bands and bars: 95 % intervals over seeds of hosts and jobs."
 SHORTER: Final = "Makespan shorter than\nCondor-style's (%)"
 NAMES: Final = {
-    SEEN: "as Falcon does",
+    SEEN: "as Falcon does here",
     "alone": "each host by its own past alone",
     "law": "law of the host known",
     "truth": "future known",
@@ -83,7 +86,7 @@ def by_length(runs: GuestRuns, name: str) -> Figure:
     lengths = runs.lengths()
     at = [length / 3600 for length in lengths]
     for row, restart in zip(grid, RESTARTS, strict=True):
-        cells = {one: Cell(name, one, restart) for one in (CONDOR, FALCON, OMNISCIENT)}
+        cells = {one: Cell(name, one, restart) for one in SCHEDULERS}
         for one, cell in cells.items():
             for axes, measure, scale in (
                 (row[0], "makespan", 1.0), (row[2], "failures", 1.0), (row[3], "unscheduled", 100.0)
@@ -126,14 +129,14 @@ def gains(runs: GuestRuns) -> Figure:
     for axes, restart in zip(panels, RESTARTS, strict=True):
         axes.axhspan(100 * IMPROVED[0], 100 * IMPROVED[1], color=style.FAINT, alpha=0.5, zorder=0)
         axes.axhline(0, color=style.VERMILLION, linewidth=1.2, linestyle="--", label="Condor-style")
-        for k, scheduler in enumerate((FALCON, OMNISCIENT)):
+        for k, scheduler in enumerate((SLIDES, FALCON, OMNISCIENT)):
             colour, marker, _, label = LOOKS[scheduler]
             means = [
                 runs.shorter(Cell(name, scheduler, restart), Cell(name, CONDOR, restart))
                 for name in runs.sets
             ]
             error_bars(
-                axes, [x + 0.2 * (k - 0.5) for x in place], means, fmt=marker, color=colour,
+                axes, [x + 0.2 * (k - 1) for x in place], means, fmt=marker, color=colour,
                 markersize=6, elinewidth=1.4, label=label,
             )  # fmt: skip
         style.dress(axes, _title(restart), "", SHORTER if restart == SCRATCH else "")
@@ -205,7 +208,9 @@ def load_and_hosts(found: Found) -> Figure:
         axes.axhline(0, color=style.VERMILLION, linewidth=1.2, linestyle="--")
     style.dress(left, "Load", "Run times of jobs over time of hosts (%)", SHORTER)
     style.dress(right, "Number of hosts", "Hosts (count)", "")
-    _together(figure, left, f"Solid: Falcon; dotted: omniscient; from scratch. {BAND}")
+    _together(
+        figure, left, f"Solid: Falcon as in the slides; dashed: here; dotted: omniscient. {BAND}"
+    )
     return figure
 
 
@@ -213,12 +218,16 @@ def _lines(
     axes: Axes, runs: GuestRuns, name: str, colour: str, what: str, values: Sequence[float]
 ) -> None:
     at = [100 * x if what == "load" else x for x in values]
-    for scheduler, dash, marker in ((FALCON, "-", "o"), (OMNISCIENT, ":", "^")):
+    for scheduler, dash, marker in (
+        (SLIDES, "-", "D"),
+        (FALCON, "--", "o"),
+        (OMNISCIENT, ":", "^"),
+    ):
         mine, base = (
             [Cell(name, one).at(**{what: x}) for x in values] for one in (scheduler, CONDOR)
         )
         means = [runs.shorter(*pair) for pair in zip(mine, base, strict=True)]
         error_bars(
             axes, at, means, color=colour, linestyle=dash, marker=marker, markersize=5,
-            elinewidth=1.0, label=name if scheduler == FALCON else None,
+            elinewidth=1.0, label=name if scheduler == SLIDES else None,
         )  # fmt: skip

@@ -14,9 +14,13 @@ _ALIKE: Final = (
 )
 _SAVED: Final = (
     "a failure costs next to nothing where all is saved as the owner comes back, and the rule "
-    "takes it for a loss all the same: Falcon gives up idle hosts to avoid failures. As if no host "
-    "ever left it is behind by less; most of the rest is gone with a present load that fades over "
-    "4 h in place of half an hour: what Condor-style goes by, the load now, foretells much here"
+    "takes it for a loss all the same: Falcon gives up idle hosts to avoid failures; as if no host "
+    "ever left it is behind by less. And what Condor-style goes by, the load now, foretells much "
+    "here: without it Falcon is behind by more"
+)
+_SHORT: Final = (
+    "short jobs seldom lose their host, so that there is little to gain with them; and the slides' "
+    "rule does not look at the load that a host has now, and sends them to hosts in use"
 )
 _HOURLY: Final = (
     "a failure takes an hour of work at most, so that there is little to gain by avoiding it: see "
@@ -61,6 +65,7 @@ WHY: Final[dict[str, str]] = {
     "improved, alike, hourly": _ALIKE,
     "improved, alike, checkpoint": _SAVED,
     "improved, own hours, checkpoint": _SAVED,
+    "improved, own hours, scratch": _SHORT,
     "improved, own hours, hourly": _HOURLY,
     "improved, Grid'5000": _GRID,
     "improved, LANL": _RARE,

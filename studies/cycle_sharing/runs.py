@@ -85,16 +85,21 @@ def play_batch(batch: Batch, given: Given) -> list[Row]:
     known: dict[str, fs.hosts.Forecasts] = {}
     rows: list[Row] = []
     for case in batch:
-        if case.learning not in known:
+        if source_of(case) not in known:
             known |= _forecasts(case, hosts, days, warm_up, known)
         result = fs.simulate_cycle(
             jobs_of(case.hosts_of, case.seed, len(hosts), case.load, job_days),
             hosts,
-            forecasts=known[case.learning],
+            forecasts=known[source_of(case)],
             **parameters_of(case, warm_up),
         )
         rows += [asdict(case) | row for row in accounts(result)]
     return rows
+
+
+def source_of(case: Case) -> str:
+    """Return what the forecasts of a case are made from: the slides' are others."""
+    return study.SLIDES if case.scheduler == study.SLIDES else case.learning
 
 
 def _forecasts(
@@ -104,8 +109,8 @@ def _forecasts(
     warm_up: int,
     known: Mapping[str, fs.hosts.Forecasts],
 ) -> dict[str, fs.hosts.Forecasts]:
-    """Return the forecasts of a case by learning, and those that they are made from."""
-    parameters, learning = fs.CycleParameters(**parameters_of(case, warm_up)), case.learning
+    """Return the forecasts of a case by source, and those that they are made from."""
+    parameters, learning = fs.CycleParameters(**parameters_of(case, warm_up)), source_of(case)
     if learning == study.TRUTH:
         return {learning: TrueForecasts(hosts, parameters)}
     if learning == study.LAW:

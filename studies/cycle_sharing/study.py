@@ -1,4 +1,4 @@
-"""What is played: three schedulers on each set of hosts, and runs that tell why."""
+"""What is played: four schedulers on each set of hosts, and runs that tell why."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Final
 
 from studies.cycle_sharing.inputs import ALIKE_SET, GENERATED, LANL_SET, OWN_SET, SHAPES
 
-FALCON, CONDOR, OMNISCIENT = "falcon", "condor", "omniscient"
-SCHEDULERS: Final = (CONDOR, FALCON, OMNISCIENT)
+FALCON, SLIDES, CONDOR, OMNISCIENT = "falcon", "falcon-slides", "condor", "omniscient"
+SCHEDULERS: Final = (CONDOR, SLIDES, FALCON, OMNISCIENT)
+"""Condor-style; Falcon as the slides have it, and as it is here; the omniscient one."""
 SCRATCH, HOURLY, CHECKPOINT = "scratch", "hourly", "checkpoint"
 RESTARTS: Final = (SCRATCH, HOURLY, CHECKPOINT)
 """Where a job goes on that lost its host: from scratch; from a checkpoint that is made every hour
@@ -26,9 +27,9 @@ SAFE, BLIND, PRESENT, FINE = "no failures", "usual load", "present load", "fine 
 LEARNINGS: Final = (SEEN, ALONE, LAW, TRUTH, WEEK, ONE, SAFE, BLIND, PRESENT, FINE)
 TAKEN: Final = (SAFE, BLIND, PRESENT)
 """What Falcon's forecasts are made from: the last 20 like days of the host, drawn together with the
-other hosts'; each host's own past alone, as in the slides; 28 other weeks of the same host, so that
+other hosts'; each host's own past alone; 28 other weeks of the same host, so that
 its law is known; what will happen; the last 5 like days or the last one; its own past, but as if no
-host ever left; without the present load, as in the slides, or with one that fades over 30 min;
+host ever left; without the present load, or with one that fades over 30 min;
 steps of 1 min over a day, the simulator's defaults. Those in `TAKEN` are made of Falcon's own."""
 PRESENT_MEMORY: Final = 1800
 
@@ -47,7 +48,7 @@ class Case:
     seed : of hosts and jobs
     scheduler, restart, load : see the module
     hosts : how many
-    learning : of Falcon, one of `LEARNINGS`
+    learning : of Falcon as it is here, one of `LEARNINGS`
     """
 
     hosts_of: str
@@ -99,19 +100,19 @@ def batches(plan: Plan, real: tuple[str, ...]) -> list[Batch]:
     return found
 
 
-def _three(base: Case) -> Iterator[Case]:
-    """Give a case for each scheduler, from scratch and from checkpoints."""
-    for restart in RESTARTS:
+def _each(base: Case, restarts: tuple[str, ...] = RESTARTS) -> Iterator[Case]:
+    """Give a case for each scheduler and restart."""
+    for restart in restarts:
         for scheduler in SCHEDULERS:
             yield replace(base, scheduler=scheduler, restart=restart)
 
 
 def _main(plan: Plan, base: Case) -> Iterator[Case]:
-    yield from _three(base)
+    yield from _each(base)
     if base.seed <= plan.few and base.hosts_of != LANL_SET:
         for load in plan.loads:
             if load != base.load:
-                yield from _three(replace(base, load=load))
+                yield from _each(replace(base, load=load), (SCRATCH,))
 
 
 def _taken(plan: Plan, base: Case) -> Iterator[Case]:
@@ -133,8 +134,7 @@ def _why(plan: Plan, base: Case) -> Iterator[Batch]:
         yield tuple(replace(base, learning=learning, restart=r) for r in RESTARTS)
     if name in (OWN_SET, ALIKE_SET):
         for count in plan.counts:
-            counted = replace(base, hosts=count)
-            yield tuple(one for one in _three(counted) if one.restart == SCRATCH)
+            yield tuple(_each(replace(base, hosts=count), (SCRATCH,)))
 
 
 FINE_SEEDS: Final = 2

@@ -104,6 +104,7 @@ def _cycle() -> Iterator[Cell]:
     for name, options in {
         "speed": "--scheduler condor --rank speed --seed 5",
         "unpooled": "--pooling none --load-memory 0 --history 5",
+        "slides": "--scheduler falcon-slides",
         "no-end": "--restart checkpoint --no-checkpoint-at-end --checkpoint-interval 20m"
         " --checkpoint-overhead 30 --restart-overhead 1m",
         "stop": "--spikes stop --th1 0.3 --th2 0.5 --hold 0 --guest-memory 0.2",

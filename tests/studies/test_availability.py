@@ -15,7 +15,8 @@ from forestall.model.errors import TraceError
 from forestall.predict.semi_markov.learning import DAY, MONDAY, HostHistory
 from forestall.predict.semi_markov.states import stays
 from studies.availability import QUICK, STUDY, study
-from studies.availability.claims import accuracy, ahead, cheap, robust, statistics
+from studies.availability.claims import accuracy, ahead, cheap, light, robust, statistics
+from studies.availability.fits import by_powell, yule_walker
 from studies.availability.inputs import (
     GENERATED_SET,
     Host,
@@ -25,6 +26,7 @@ from studies.availability.inputs import (
     of_history,
     planetlab,
 )
+from studies.availability.monitoring import watched
 from studies.availability.study import LINEAR, PLAIN, SEMI_MARKOV, Plan
 
 PLAN = replace(QUICK, period=60, days=28, lengths=(1, 3), hours=(9, 14))
@@ -82,7 +84,11 @@ def test_relative_errors_of_each_and_of_all_together() -> None:
     assert whole["error"] == pytest.approx(abs(1.6 - 1.5) / 1.5)
 
 
-def test_linear_models_follow_what_they_saw() -> None:
+def test_linear_models_follow_what_they_saw(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = {"AR(8)", "MA(8)", "ARMA(8,8)", study.AR_SLIDES, study.MA_SLIDES}
+    monkeypatch.setattr(  # the likeliest ones take a minute
+        study, "linear_models", lambda training: dict.fromkeys(fitted, yule_walker(training, 2))
+    )
     rows = study.table(study.linear_rows("x", 0, by_hand(), PLAN))
     assert set(rows["model"]) == set(LINEAR)
     assert set(rows["predicted"]) <= {0.0, 1.0} | set(np.round(rows["predicted"].to_numpy(), 12))
@@ -141,6 +147,40 @@ def test_claims_can_fail() -> None:
     assert [c.verdict for c in robust(noise)] == ["confirmed", "not confirmed"]
     for spent, verdict in ((0.01, "confirmed"), (1.0, "not confirmed")):
         assert cheap(pl.DataFrame({"length_h": [1.0], "seconds": [spent]})).verdict == verdict
+    for watching, verdict in (
+        ((0.002, 0.004), "confirmed"), ((0.02, 0.004), "confirmed in part"),
+        ((0.02, 0.04), "not confirmed"), (None, "not measured"),
+    ):  # fmt: skip
+        assert light(watching, 60).verdict == verdict
+
+
+def test_fits_as_the_slides_tell() -> None:
+    rng = np.random.default_rng(5)
+    noise = rng.standard_normal(20_003)
+    ar = np.zeros(20_000)
+    for k in range(2, len(ar)):
+        ar[k] = 0.6 * ar[k - 1] + 0.2 * ar[k - 2] + noise[k]
+    fitted = yule_walker(ar + 3, 2)
+    assert fitted.ar == pytest.approx([0.6, 0.2], abs=0.02)
+    assert fitted.mean == pytest.approx(3, abs=0.2)
+    # The equations themselves: r_k = ar_1 r_(k - 1) + ar_2 r_(k - 2) for k = 1, 2.
+    values = ar - ar.mean()
+    r = [float(values[: len(values) - k] @ values[k:]) for k in range(3)]
+    for k in (1, 2):
+        assert fitted.ar[0] * r[abs(k - 1)] + fitted.ar[1] * r[abs(k - 2)] == pytest.approx(r[k])
+    moved = noise[3:] + 0.5 * noise[2:-1] - 0.3 * noise[1:-2]
+    least = by_powell(moved - 1, 2)
+    assert least.ma == pytest.approx([0.5, -0.3], abs=0.03)
+    assert least.variance == pytest.approx(1, abs=0.05)
+    assert (least.orders, fitted.orders) == ((0, 2), (2, 0))
+    still = np.full(50, 2.0)
+    assert yule_walker(still, 2).forecast(still, 3).tolist() == [2.0, 2.0, 2.0]
+    assert by_powell(still, 1).mean == 2.0
+
+
+def test_a_short_watch_tells_what_monitoring_takes() -> None:
+    told = watched(3)
+    assert told is None or (told[0] < 2 and 0 < told[1] < 0.5)
 
 
 def test_slices_of_planetlab_are_joined_by_name(tmp_path: Path) -> None:
@@ -185,15 +225,20 @@ def test_all_of_it_twice(tmp_path: Path) -> None:
     ]
     names = sorted(path.name for path in found[0].files)
     assert names == sorted(
-        ["accuracy.csv", "linear.csv", "training.csv", "noise.csv", "cost.csv", "claims.json",
-         "verdict.md", "accuracy.png", "linear.png", "training.png", "noise.png"]
+        ["accuracy.csv", "linear.csv", "training.csv", "noise.csv", "cost.csv", "claims.csv",
+         "claims.json", "verdict.md", "accuracy.png", "linear.png", "training.png", "noise.png"]
     )  # fmt: skip
     assert steps[-1][0] == steps[-1][1]
     for name in names:
-        if name not in ("cost.csv", "claims.json", "verdict.md"):  # these hold measured times
+        if name not in (
+            "cost.csv",
+            "claims.csv",
+            "claims.json",
+            "verdict.md",
+        ):  # these hold measured times
             one, two = ((tmp_path / k / name).read_bytes() for k in "12")
             assert one == two, name
     told = json.loads((tmp_path / "1" / "claims.json").read_text())
-    assert len(told["claims"]) == len(found[0].claims) == 8
+    assert len(told["claims"]) == len(found[0].claims) == 9
     text = (tmp_path / "1" / "verdict.md").read_text()
     assert all(claim.measured in text for claim in found[0].claims)

@@ -15,8 +15,6 @@ from studies.kit.text import CLOSING, closing_table, report
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies"
 PENDING = {
-    "availability",
-    "cycle-sharing",
     "virtual",
 }
 """Studies whose pages do not end so yet."""

@@ -78,7 +78,7 @@ class Setting:
     label : of an axis; "": the parameter's name
     axis : unit in which an axis tells it; None: `unit`
     order : of the lines of a figure, where it is not that of the alphabet
-    only : parameter and value without which it has no effect
+    only : parameter, and the values of it without one of which it has no effect
     option : its option, where that has another name than the parameter; `short` is a letter for it
     read : returns a value from its text, where kind and unit do not tell how
     typed : the default as one types it, where kind and unit do not tell
@@ -96,7 +96,7 @@ class Setting:
     label: str = ""
     axis: str | None = None
     order: tuple[str, ...] = ()
-    only: tuple[str, str] | None = None
+    only: tuple[str, ...] = ()
     option: str = ""
     short: str = ""
     read: Callable[[str], Any] | None = None

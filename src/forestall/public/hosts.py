@@ -1,6 +1,6 @@
 """`fs.hosts`: states of shared hosts, their past, and forecasts of how long they stay."""
 
-from forestall.predict.linear.arma import fit_arma
+from forestall.predict.linear.arma import Arma, fit_arma
 from forestall.predict.linear.forecasts import best_window
 from forestall.predict.semi_markov.forecast import HostCurves, HostPast, Outlook, curves, foretold
 from forestall.predict.semi_markov.learning import MONDAY, HostHistory, weekend
@@ -24,6 +24,7 @@ __all__ = [
     "MONDAY",
     "ORIGIN",
     "UP_DOWN",
+    "Arma",
     "Forecasts",
     "HostCurves",
     "HostHistory",

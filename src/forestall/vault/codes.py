@@ -1,6 +1,6 @@
 """Redundancy: from a pack to m + k pieces of which any m give it back.
 
-`Code(3, 2)` is a Reed-Solomon code (ISA-L, by pyeclib); m = 1 are plain copies. The ring of page 2
+`Code(3, 2)` is a Reed-Solomon code (ISA-L, by pyeclib); m = 1 are plain copies. A neighbour ring
 is m = 1 and k = 2, with the hosts chosen so: a node and its two neighbours.
 """
 

@@ -426,7 +426,7 @@ FIGURES = [
 def test_the_rule_of_falcon(
     figures: list[tuple[object, ...]], best: int, chosen: int, tmp_path: Path
 ) -> None:
-    four_hosts("falcon", tmp_path)
+    four_hosts("falcon-slides" if chosen % 2 else "falcon", tmp_path)
     header = "time,job,host,jct,mttf,etl,jctf,rank,chance"
     lines = [",".join(map(str, (0, 1, k, *row, "", 0.5))) for k, row in enumerate(figures)]
     (tmp_path / "candidates.csv").write_text("\n".join([header, *lines, ""]))
@@ -474,8 +474,9 @@ def test_what_the_omniscient_knew(tmp_path: Path) -> None:
     assert path.read_text() == text
 
 
-def test_chances_are_those_of_the_stays(tmp_path: Path) -> None:
-    four_hosts("falcon", tmp_path)
+@pytest.mark.parametrize("scheduler", ["falcon", "falcon-slides"])
+def test_chances_are_those_of_the_stays(scheduler: str, tmp_path: Path) -> None:
+    four_hosts(scheduler, tmp_path)
     assert certify(tmp_path).passed
     table = rows_of(tmp_path, "stays")
     assert table["chance"][0] == "1.0"

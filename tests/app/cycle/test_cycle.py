@@ -24,6 +24,7 @@ from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
 from forestall.model.metrics import Metrics
 from forestall.simulate.cycle.forecasts import Forecasts
+from forestall.simulate.cycle.parameters import CycleParameters
 
 HOUR, DAY = 3600, 86_400
 MONDAY = 1_704_067_200
@@ -176,6 +177,35 @@ def test_points_that_are_alike(tmp_path: Path) -> None:
     assert values_of(CYCLE.declared["seed"], "1:3") == (1, 2, 3)
     with pytest.raises(ParameterError, match="retries"):
         values_of(CYCLE.declared["retries"], "1:3")
+
+
+def test_what_has_no_effect() -> None:
+    idle = {
+        name: set(CYCLE.idle(CYCLE.checked({"scheduler": name})))
+        for name in ("falcon", "falcon-slides", "condor", "mine.rules:Mine")
+    }
+    ours, both = {"pooling", "load_memory"}, {"history", "predict_every", "horizon"}
+    assert not (ours | both) & idle["falcon"]
+    assert ours <= idle["falcon-slides"]
+    assert not both & idle["falcon-slides"]
+    assert ours | both <= idle["condor"]
+    # What a class of the user's own looks at is not known here.
+    assert not (ours | both | {"rank", "seed"}) & idle["mine.rules:Mine"]
+
+
+def test_forecasts_of_the_slides_are_others() -> None:
+    jobs, hosts = Jobs.build([0], [1], [600]), idle_hosts(2)
+    theirs, ours = (
+        Forecasts(hosts, CycleParameters(scheduler=name, warm_up=0))
+        for name in ("falcon-slides", "falcon")
+    )
+    with pytest.raises(ParameterError, match=r"scheduler: 'falcon'.*falcon-slides"):
+        simulate_cycle(jobs, hosts, warm_up=0, forecasts=theirs)
+    with pytest.raises(ParameterError, match=r"pooling: 'none'.*partial"):
+        simulate_cycle(jobs, hosts, warm_up=0, pooling="none", forecasts=ours)
+    for parameters in ({"pooling": "none"}, {"load_memory": 60}, {}):
+        given = {"scheduler": "falcon-slides", "warm_up": 0, **parameters}
+        simulate_cycle(jobs, hosts, forecasts=theirs, **given)
 
 
 @pytest.mark.parametrize("scheduler", ["falcon", "omniscient"])

@@ -264,3 +264,55 @@ def test_the_choice_is_that_of_the_plain_reference(hosts: Sequence[Estimate]) ->
         assert [getattr(other, name) for name in key] == [
             getattr(hosts[place], name) for name in key
         ]
+
+
+# ------------------------------------------------------------------------------- by mean loads
+
+
+def by_means(work: float, share: list[float], reliability: list[float], step: int) -> Estimate:
+    return estimate(work, share, reliability, step=step, means=True)
+
+
+@pytest.mark.parametrize("load", [0.0, 0.25, 0.5])
+def test_a_constant_load_by_means(load: float) -> None:
+    # The mean load is the load: all is as by the integral.
+    reliability = [1, 0.75, 0.5, 0.25, 0]
+    for seconds in (700, 875, 1125, 1500, 1650):
+        given = seconds * (1 - load), [1 - load] * 4, reliability
+        assert by_means(*given, 1000) == estimate(*given, step=1000)
+
+
+def test_mean_loads_that_change() -> None:
+    # C is 600 s by 600 s, 750 by 1200, 750 by 1800. JCT = TL / (1 - L(TL)) = TL^2 / C(TL); where
+    # the host stays, JCTF is when C is TL.
+    for work, jct, jctf in [(600, 600, 600), (700, 784, 1000), (750, 883, 1200)]:
+        found = by_means(work, [1, 0.25, 0], [1, 1, 1, 1], 600)
+        assert figures(found) == (jct, FAR, FAR, jctf), work
+
+
+def test_mean_load_times_mean_time_available() -> None:
+    # C is 100 by 100 s and 100 + x / 2 by 100 + x; R, the integral of TR, the same. JCTF is where
+    # C R / T is 110: x^2 / 4 - 10 x - 1000 = 0, at 86.3 s. By the integral of TR dC it is 140 s.
+    common = [1, 0.5], [1, 1, 0]
+    assert by_means(110, *common, 100).jctf == 187
+    assert estimate(110, *common, step=100).jctf == 140
+    # C R / T is 112.5 at the end. With R at 150 for ever it is 150 C / T from there on: 125 at
+    # most, at 300 s, where a horizon and a half have passed.
+    assert by_means(112.5, *common, 100).jctf == 200
+    assert by_means(116.6, *common, 100).jctf == 225  # 150 (150 + x) = 116.6 (200 + x)
+    assert by_means(125.0, *common, 100).jctf == 300
+    assert by_means(125.1, *common, 100).jctf == FAR
+
+
+def test_what_falls_again_by_means() -> None:
+    # 100 at 100 s, then less, as the host is full; 100 once more at 300 s.
+    assert by_means(100, [1, 0], [1, 1, 0], 100).jctf == 100
+    assert by_means(101, [1, 0], [1, 1, 0], 100).jctf == FAR
+    assert by_means(10, [0.0, 0.0], [1, 1, 1], 100).jctf == FAR
+    assert by_means(10, [0.0, 0.0], [1, 1, 1], 100).jct == FAR
+
+
+def test_a_host_that_stays_for_ever_by_means() -> None:
+    found = by_means(10_000, [0.5, 0.3], [1, 1, 1], 100)
+    assert (found.jctf, found.mttf, found.chance) == (25_000, FAR, MILLION)
+    assert by_means(12 * YEAR, [1.0], [1, 1], 86_400).jct == FAR

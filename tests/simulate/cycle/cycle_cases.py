@@ -27,7 +27,7 @@ JobRow = tuple[int, int]
 """Submit time, run time."""
 Setup = tuple[Jobs, HostTraces, CycleParameters]
 
-SCHEDULERS = ("falcon", "condor", "omniscient")
+SCHEDULERS = ("falcon", "falcon-slides", "condor", "omniscient")
 RESTARTS = ("scratch", "checkpoint")
 
 
@@ -169,7 +169,7 @@ def daily_case(seed: int) -> Case:
     settings = _settings(rng) | {
         "th1": 0.2, "th2": 0.6, "predict_step": rng.choice([300, 600, 1800, 3600]),
         "horizon": rng.choice([3600, 2 * 3600, 6 * 3600, 12 * 3600]),
-        "scheduler": rng.choice(["falcon", "falcon", *SCHEDULERS]),
+        "scheduler": rng.choice(["falcon", *SCHEDULERS]),
         "predict_every": rng.choice([3600, 1800, 7200, 5000, DAY]),
         "checkpoint_interval": rng.choice([None, 600, 3600]),
         "retry": rng.choice([300, 1000]), "hold": rng.choice([60, 300, 600]),

@@ -232,11 +232,11 @@ def foresee(world: World, host: int, slot: int) -> Table:
     alive = alive_of(world, slot)[host]
     begins = window_begins(past, n * step, len(coarse) * step, origin, p.history)
     speed = world.speed[host]
-    fades = [fading(p.load_memory, step, j) for j in range(n)]
+    fades = [fading(0 if slides(p) else p.load_memory, step, j) for j in range(n)]
     means = [[(tr[j] + tr[j + 1]) / 2 for j in range(n)] for tr in alive]
     work, expected, present_expected = [], [], []
     for s in (S1, S2):
-        alike = [begin for begin in begins if coarse[begin // step] == s]
+        alike = [begin for begin in begins if slides(p) or coarse[begin // step] == s]
         usual = mean_shares(world, host, past, f, n, alike or begins)
         share = [(1 - w) * g for w, g in zip(fades, usual, strict=True)]
         work.append(_summed(speed * step * g for g in share))
@@ -247,6 +247,12 @@ def foresee(world: World, host: int, slot: int) -> Table:
     present = _summed(speed * step * w for w in fades)
     lasting, again = [step * sum(mean) for mean in means], [tr[n] for tr in alive]
     return Table(step, work, expected, lasting, again, present, present_expected, alive)
+
+
+def slides(p: CycleParameters) -> bool:
+    """Tell whether forecasts are the slides': each host by its own past, the load to come the mean
+    of all windows, whatever the host's state and load are now."""
+    return p.scheduler == "falcon-slides"
 
 
 def grid(world: World) -> tuple[int, int, int]:
@@ -273,7 +279,7 @@ def alive_of(world: World, slot: int) -> list[list[list[float]]]:
     hosts = range(len(world.states))
     coarse = [coarse_states(world, host, slot) for host in hosts]
     own = [reliability(states, step, n, past, origin, p.history) for states in coarse]
-    if p.pooling == "partial" and len(own) > 1:
+    if p.pooling == "partial" and not slides(p) and len(own) > 1:
         windows = len(window_begins(past, n * step, len(coarse[0]) * step, origin, p.history))
         drawn = [drawn_together([host[s] for host in own], max(windows, 1)) for s in (S1, S2)]
         own = [[drawn[s][host] for s in (S1, S2)] for host in hosts]
@@ -399,7 +405,7 @@ def reliability(
 
 
 def recursion(law1: Law, law2: Law, n: int) -> list[list[float]]:
-    """Return TR by the interval transition probabilities of the specification."""
+    """Return TR by the interval transition probabilities, step by step."""
 
     def mass(law: Law, j: int, m: int) -> float:
         return law[j][m] if m < len(law[j]) else 0.0
@@ -471,6 +477,62 @@ def estimate(table: Table, state: int, work: float, x: float = 0.0) -> Estimate:
         _whole(_reached(expected, table.step, work, q), math.ceil),
         chance,
     )
+
+
+def slides_estimate(table: Table, state: int, work: float) -> Estimate:
+    """Return the same by the slides' formulas: with L(T) the mean load over the next T seconds,
+    JCT = TL / (CR (1 - L(TL))); JCTF is the least T at which CR (1 - L(T)) integral_0^T TR is TL.
+    """
+    curve, tr, step, q = table.work[state], table.reliability[state], table.step, table.again[state]
+    steps = len(curve) - 1
+    horizon = step * steps
+    there = [0.0, *accumulate(step * (tr[k] + tr[k + 1]) / 2 for k in range(steps))]
+
+    def rate(t: float) -> float:
+        """CR (1 - L(t))."""
+        passed = math.floor(t / horizon)
+        return (passed * curve[-1] + _at(curve, step, t - passed * horizon)) / t
+
+    def sure(t: float) -> float:
+        """The integral of TR."""
+        passed = math.floor(t / horizon)
+        before = sum(q**k for k in range(passed)) if q < 1 else passed
+        return before * there[-1] + q**passed * _at(there, step, t - passed * horizon)
+
+    def done(t: float) -> bool:
+        return rate(t) * sure(t) >= work * (1 - 1e-12)
+
+    def ends() -> float:
+        """Return by when it is done: step by step, and then by halves."""
+        turn = 0
+        while turn * horizon <= TEN_YEARS and curve[-1] > 0:
+            most = (turn + 1) * curve[-1] / (turn * horizon) if turn else math.inf
+            if q < 1 and most * there[-1] / (1 - q) < work * (1 - 1e-12):
+                return math.inf  # no more than that is done by any later time
+            if most * sure((turn + 1) * horizon) >= work * (1 - 1e-12):
+                for k in range(steps):
+                    low = turn * horizon + k * step
+                    if done(low + step):
+                        return _halved(done, low, low + step)
+            turn += 1
+        return math.inf
+
+    plain = estimate(table, state, work)
+    usual = rate(work) if work <= TEN_YEARS else 0.0
+    jct = _whole(work / usual if usual > 0 else math.inf, math.ceil)
+    chance = 0
+    if jct < FAR:
+        passed, rest = divmod(jct, horizon)
+        chance = round(1e6 * (q**passed * _at(tr, step, rest)))
+    return Estimate(jct, plain.mttf, plain.etl, _whole(ends(), math.ceil), chance)
+
+
+def _halved(done: Callable[[float], bool], low: float, high: float) -> float:
+    """Return where something begins to hold that holds at `high`."""
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (low, middle) if done(middle) else (middle, high)
+    return high
 
 
 def _at(curve: Sequence[float], step: int, t: float) -> float:
@@ -671,7 +733,7 @@ class _Play:
         job.all_tries += 1
         free = [h for h, guest in enumerate(self.guest) if guest is None and self.state[h] < S3]
         if free:
-            getattr(self, self.p.scheduler)(job, free)
+            getattr(self, self.p.scheduler.replace("-", "_"))(job, free)
             return
         job.misses += 1
         if job.start < 0 and job.misses > self.p.retries:
@@ -701,11 +763,20 @@ class _Play:
     # --------------------------------------------------------------------------- schedulers
 
     def falcon(self, job: _Job, free: list[int]) -> None:
+        tables, left = self.foreseen(job)
+        now = {h: self.world.share(h, self.now) for h in free}
+        found = [estimate(tables[h], self.state[h], left, now[h]) for h in free]
+        self.take_best(job, free, found)
+
+    def falcon_slides(self, job: _Job, free: list[int]) -> None:
+        tables, left = self.foreseen(job)
+        self.take_best(job, free, [slides_estimate(tables[h], self.state[h], left) for h in free])
+
+    def foreseen(self, job: _Job) -> tuple[Sequence[Table], float]:
         tables = self.forecasts((self.now + self.p.warm_up) // self.p.predict_every)
-        left = (job.work - job.saved) / MILLION
-        found = [
-            estimate(tables[h], self.state[h], left, self.world.share(h, self.now)) for h in free
-        ]
+        return tables, (job.work - job.saved) / MILLION
+
+    def take_best(self, job: _Job, free: list[int], found: list[Estimate]) -> None:
         figures = [(e.jct, e.mttf, e.etl, e.jctf, 0, e.chance) for e in found]
         self.out.estimates.extend((h, *row) for h, row in zip(free, figures, strict=True))
         k, reason = choose(found)

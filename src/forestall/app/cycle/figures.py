@@ -27,7 +27,6 @@ from forestall.show.style import (
     INK,
     ORANGE,
     PURPLE,
-    SKY,
     VERMILLION,
     AxisClock,
     dress,
@@ -51,7 +50,9 @@ DAILY: Final = 28 * 86_400
 AVAILABLE_BARS: Final = "95 % interval (S1 + S2)"
 MOST_DOTS: Final = 4000
 """Jobs that are drawn one by one; of more, every so many-th."""
-COLOURS: Final = {name: SCHEDULERS[name].colour for name in ("omniscient", "falcon", "condor")}
+COLOURS: Final = {
+    name: SCHEDULERS[name].colour for name in ("omniscient", "falcon", "falcon-slides", "condor")
+}
 """Of schedulers, in the order of the legend."""
 PANELS: Final = (
     ("makespan", "Makespan", "Mean makespan (hours)", 1 / HOUR),
@@ -411,7 +412,7 @@ def length_lines(
     told = table[by].unique(maintain_order=True).to_list()
     known = list(COLOURS)
     told.sort(key=lambda one: (known.index(one) if one in known else len(known), str(one)))
-    others = iter((PURPLE, ORANGE, SKY, INK))
+    others = iter((PURPLE, ORANGE, INK))
     colours = {one: COLOURS.get(one) or next(others, INK) for one in told}
     bands: set[str] = set()
     for axes, (column, name, label, scale) in zip(panels, PANELS, strict=True):

@@ -90,8 +90,8 @@ class Cycle(Model):
         """See `Model`."""
         given, plain = result.outcome.parameters, dict(self.parameters())
         idle = [
-            f"{{{name}}} has no effect without {{{other}}} {value}"
-            for name, (other, value) in self.idle(given).items()
+            f"{{{name}}} has no effect without {{{other}}} {' or '.join(values)}"
+            for name, (other, *values) in self.idle(given).items()
             if name != "seed" and dict(given)[name] != plain[name]
         ]
         return [*idle, *cycle_hints.on_hosts(jobs, result.outcome)]

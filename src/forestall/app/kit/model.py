@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from forestall.app.kit.checked import checked
 from forestall.app.kit.own import own_of
-from forestall.model.own import Own
+from forestall.model.own import Own, is_own
 from forestall.model.settings import Parameter, declared
 
 if TYPE_CHECKING:
@@ -119,12 +119,16 @@ class Model(ABC):
         """Return the value of a parameter as it could be given, with its unit."""
         return self.declared[name].told(value)
 
-    def idle(self, parameters: AnyParameters) -> dict[str, tuple[str, str]]:
+    def idle(self, parameters: AnyParameters) -> dict[str, tuple[str, ...]]:
         """Return the parameters that change nothing in such a run, each with the parameter and the
-        value that it would need."""
+        values of which it would need one. A class of the user's own may need any."""
         given = dict(parameters)
         needs = ((name, one.setting.only) for name, one in self.declared.items())
-        return {name: only for name, only in needs if only and given[only[0]] != only[1]}
+        return {
+            name: only
+            for name, only in needs
+            if only and given[only[0]] not in only[1:] and not is_own(str(given[only[0]]))
+        }
 
     def world(self, inputs: Inputs) -> Any:
         """Return what jobs are played against, as `simulate` takes it: the chosen failures."""

@@ -37,6 +37,15 @@ SCHEDULERS: Final = Entries(
             foretells=True,
         ),
         Scheduler(
+            "falcon-slides",
+            "Falcon as in the slides",
+            "as falcon, by mean loads and each host's own past alone",
+            _SCHEDULERS,
+            colour="#56B4E9",
+            looks_at=("jct", "mttf", "etl", "jctf", "chance"),
+            foretells=True,
+        ),
+        Scheduler(
             "condor",
             "Condor-style",
             "takes the free host of best rank, blind to failures",

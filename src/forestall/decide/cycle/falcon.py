@@ -48,6 +48,7 @@ def estimate(
     *,
     step: int,
     speed: float = 1.0,
+    means: bool = False,
 ) -> Estimate:
     """Return what is expected of a job on a host.
 
@@ -58,6 +59,9 @@ def estimate(
     reliability : float[n + 1], chance that the host is still available by each step, from 1 on
     step : seconds
     speed : of the host, CR
+    means : by mean loads, as the slides write it: with L(T) the mean of 1 - share over the next T
+        seconds, jct = work / (CR (1 - L(work))), and CR (1 - L(jctf)) times the integral of TR up
+        to jctf is the work
 
     Beyond n steps everything goes on as from now. With C the work done where the host stays and TR
     its reliability: C(jct) = work; mttf is the integral of TR; etl = C(mttf); the integral of TR
@@ -69,6 +73,11 @@ def estimate(
 
     >>> estimate(1800, [1, 1], [1, 1, 0], step=3600)
     Estimate(jct=1800, mttf=5400, etl=5400, jctf=1800, chance=1000000)
+
+    Half an hour of idle time, then an hour with a load of 0.5, by mean loads:
+
+    >>> estimate(2000, [1, 0.5, 0.5], [1, 1, 1, 1], step=1800, means=True).jct
+    2106
     """
     shares = np.atleast_1d(np.asarray(share, dtype=np.float64))
     chances = np.atleast_1d(np.asarray(reliability, dtype=np.float64))
@@ -95,7 +104,10 @@ def estimate(
         step,
     )
     out = records(1, ESTIMATE)
-    entries.estimate(out, known, 0, 0, round(work * MILLION), 0.0)
+    if means:
+        entries.estimate_by_means(out, known, 0, 0, round(work * MILLION))
+    else:
+        entries.estimate(out, known, 0, 0, round(work * MILLION), 0.0)
     return Estimate(*(int(out[name][0]) for name in Estimate._fields))
 
 

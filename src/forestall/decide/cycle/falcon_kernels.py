@@ -5,6 +5,10 @@ C(t) the work that a host does in t seconds where it stays, and TR(t) the chance
 
     JCT: C(JCT) = TL    MTTF = integral of TR    ETL = C(MTTF)    JCTF: integral of TR dC = TL
 
+and, as the slides write it, by mean loads, with L(T) the mean of the load over the next T seconds,
+
+    JCT = TL / (CR (1 - L(TL)))    JCTF: CR (1 - L(JCTF)) x integral of TR up to JCTF = TL
+
 Curves are given for the time up to a horizon H, linear between steps; beyond it everything goes on
 as from its start.
 """
@@ -22,6 +26,8 @@ _FAR = np.int64(FAR)
 _LONGEST = 10 * 365.25 * 86_400
 """Seconds above which a time counts as never."""
 _SLACK = 1e-9
+_EVEN = 1 - 1e-12
+"""Of two products of sums that are the same, one may be less by so much."""
 _MOST_TURNS = 1_000_000
 
 _ENDS_FIRST = np.int64(GuestReason.ENDS_FIRST)
@@ -125,6 +131,60 @@ def completion_if_sure(curve, step, alive, work):
 
 
 @kernel
+def completion_by_mean(curve, step, work):
+    """Return when the work is done where the host stays, by the mean load over as long as it would
+    take without any, s (inf: never)."""
+    done = done_by(curve, step, work)
+    return work * work / done if 0 < done < math.inf else math.inf
+
+
+@kernel
+def rising(gain, more, work, start, step):
+    """Return when, within a step, (C + c x) (R + r x) first reaches the work times (T + x), where
+    it is less at the step's begin; `gain` = (C, c), `more` = (R, r), T = `start`."""
+    a = gain[1] * more[1]
+    b = gain[0] * more[1] + gain[1] * more[0] - work
+    c = gain[0] * more[0] - work * start
+    # Convex and below 0 at x = 0: one root, in the form that subtracts nothing that is alike.
+    root = math.sqrt(max(b * b - 4 * a * c, 0.0))
+    if b > 0:
+        found = -2 * c / (b + root)
+    else:
+        found = (root - b) / (2 * a) if a > 0 else step
+    return min(max(found, 0.0), step)
+
+
+@kernel
+def completion_by_means(curve, reliability, step, alive, work):
+    """Return the least T by which mean load and mean time available say that the work is done:
+    C(T) / T x integral of TR up to T, s (inf: never)."""
+    whole, steps = last(curve)
+    horizon, lasting = step * steps, 0.0
+    for k in range(steps):
+        lasting += step * (reliability[k] + reliability[k + 1]) / 2
+    life, since, chance = mean_life(lasting, alive), 0.0, 1.0
+    for turn in range(_MOST_TURNS):
+        start = turn * horizon
+        # Within a turn neither factor is more than these; so most turns need no look at steps.
+        most = (turn + 1) * whole * (since + chance * lasting)
+        if turn == 0 or most >= work * start * _EVEN:
+            sure = since
+            for k in range(steps):
+                more = chance * step * (reliability[k] + reliability[k + 1]) / 2
+                before, after = turn * whole + point(curve, k), turn * whole + point(curve, k + 1)
+                begin = start + k * step
+                if after * (sure + more) >= work * (begin + step) * _EVEN:
+                    gain, rate = (before, (after - before) / step), (sure, more / step)
+                    return begin + rising(gain, rate, work, begin, step)
+                sure += more
+        since += chance * lasting
+        chance *= alive
+        if start > _LONGEST or (turn + 2) * whole * life < work * (turn + 1) * horizon:
+            break
+    return math.inf
+
+
+@kernel
 def mean_life(lasting, alive):
     """Return the mean time to failure, s (inf: none is expected)."""
     # The integral of TR over one horizon, and as often as the host lasts: 1 / (1 - TR(H)) turns.
@@ -157,7 +217,7 @@ def estimate(out, forecast, host, state, work, present):
     Parameters
     ----------
     out : one record of ESTIMATE
-    forecast : `predict.semi_markov.forecast.Curves`
+    forecast : `predict.semi_markov.forecast.HostCurves`
     host, state : number of the host; 0 (S1) or 1 (S2)
     work : what is left of the job, millionths of a second
     present : share of the host that a guest would get now
@@ -165,14 +225,31 @@ def estimate(out, forecast, host, state, work, present):
     step, work = forecast.step, work / MILLION
     whole = (forecast.work[host, state], forecast.present_work[host], present)
     sure = (forecast.sure[host, state], forecast.present_sure[host, state], present)
-    alive = forecast.alive[host, state]
-    life = mean_life(forecast.lasting[host, state], alive)
-    out.host = host
     # Ends are rounded up and lives down: no host looks better than it is.
     out.jct = up(completion(whole, step, work))
+    out.jctf = up(completion_if_sure(sure, step, forecast.alive[host, state], work))
+    describe(out, forecast, host, state, whole)
+
+
+@kernel
+def estimate_by_means(out, forecast, host, state, work):
+    """The same by mean loads, as the slides write it; the present load counts for nothing."""
+    step, work = forecast.step, work / MILLION
+    usual = (forecast.work[host, state], forecast.present_work[host], 0.0)
+    chances, alive = forecast.reliability[host, state], forecast.alive[host, state]
+    out.jct = up(completion_by_mean(usual, step, work))
+    out.jctf = up(completion_by_means(usual, chances, step, alive, work))
+    describe(out, forecast, host, state, usual)
+
+
+@kernel
+def describe(out, forecast, host, state, whole):
+    """Write the rest of an ESTIMATE, whose JCT is known; `whole` is the curve of the work."""
+    step, alive = forecast.step, forecast.alive[host, state]
+    life = mean_life(forecast.lasting[host, state], alive)
+    out.host = host
     out.mttf = down(life)
     out.etl = down(done_by(whole, step, life))
-    out.jctf = up(completion_if_sure(sure, step, alive, work))
     out.chance = 0
     if out.jct < _FAR:
         chance = alive_by(forecast.reliability[host, state], step, alive, float(out.jct))

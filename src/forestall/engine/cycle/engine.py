@@ -104,7 +104,7 @@ class CycleEngine:
     Parameters
     ----------
     hosts : how many; each is in S5 until its state is told
-    scheduler : "falcon", "condor" or "omniscient"
+    scheduler : "falcon", "falcon-slides", "condor" or "omniscient"
     restart : "scratch" or "checkpoint", see `CycleParameters`
     retry, retries : see `CycleParameters`
     generator : draws for ties of the scheduler "condor"; others need none

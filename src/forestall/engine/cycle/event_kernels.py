@@ -11,7 +11,7 @@ import numpy as np
 from forestall._compile import ask, kernel
 from forestall.decide.cycle import falcon_kernels as falcon
 from forestall.engine.cycle import state as states
-from forestall.engine.cycle.state import CONDOR, DONE, FALCON, OWN, RUNNING, WAITING
+from forestall.engine.cycle.state import CONDOR, DONE, FALCON, OWN, RUNNING, SLIDES, WAITING
 from forestall.model.cycle import S2, S3, S4, GuestDecisionKind, GuestEventKind, GuestReason
 
 _ENDED = np.int64(GuestEventKind.GUEST_ENDED)
@@ -127,7 +127,7 @@ def place(state, number, count, now):
 def choose(state, number, count, now):
     """Return which candidate the scheduler takes for a job (-1: none), and why."""
     estimates, rules = state.estimates, state.rules
-    if rules.scheduler == FALCON:
+    if rules.scheduler in (FALCON, SLIDES):
         return falcon.choose(estimates, count)
     if rules.scheduler == CONDOR:
         draw = state.draws[state.at[states.STARTS]]

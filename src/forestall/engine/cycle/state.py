@@ -12,8 +12,13 @@ from forestall.model.cycle import ESTIMATE
 
 WAITING, RUNNING, DONE = map(np.int64, range(3))
 
-FALCON, CONDOR, OMNISCIENT, OWN = map(np.int64, range(4))
-SCHEDULERS: Final = {"falcon": FALCON, "condor": CONDOR, "omniscient": OMNISCIENT}
+FALCON, CONDOR, OMNISCIENT, OWN, SLIDES = map(np.int64, range(5))
+SCHEDULERS: Final = {
+    "falcon": FALCON,
+    "falcon-slides": SLIDES,
+    "condor": CONDOR,
+    "omniscient": OMNISCIENT,
+}
 
 AWAY: Final = np.int64(4)
 """The state of a host of which nothing is known yet."""

@@ -183,13 +183,15 @@ def foretold(
     *,
     days: int,
     pooled: bool = True,
+    by_state: bool = True,
 ) -> Outlook:
     """Return the outlook of hosts from Unix time `start` on; all must have been seen from and to
     the same time, in the same steps.
 
     The shares are means over the windows that the process is learned from: those that began in the
-    same state, or all where none did. A host of which nothing was seen before is taken to stay.
-    The chances to stay are those of each host alone or, `pooled`, drawn together: see `pool`.
+    same state or, where none did or `by_state` is false, all. A host of which nothing was seen
+    before is taken to stay. The chances to stay are those of each host alone or, `pooled`, drawn
+    together: see `pool`.
     Who asks again and again hands over the hosts as `HostPasts`.
     """
     pasts = hosts if isinstance(hosts, HostPasts) else HostPasts(hosts)
@@ -201,7 +203,7 @@ def foretold(
     begins = every[0].history.windows(start, steps * step, days) // step
     samples = every[0].until(start).runs.samples
     room = new_room(steps, len(begins))
-    foresee(pasts.arrays, samples, begins, room, share, reliability, sure)
+    foresee(pasts.arrays, samples, begins, room, by_state, share, reliability, sure)
     for k in np.flatnonzero(~sure) if samples else ():
         process = every[k].until(start).process(start, steps * step, days=days)
         reliability[k] = process.reliability_of_each(steps)

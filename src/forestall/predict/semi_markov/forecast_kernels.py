@@ -255,11 +255,12 @@ def fill_gaps(given, seen, room, before, out):
 
 
 @kernel
-def mean_shares(given, seen, begins, room, before, out):
-    """Write the mean shares of the windows that begin in S1, and of those that begin in S2."""
+def mean_shares(given, seen, begins, room, before, by_state, out):
+    """Write the mean shares of the windows that begin in S1, and of those that begin in S2; of all
+    windows, where `by_state` is false."""
     windows = len(begins)
     many0, many1 = 0, 0
-    for w in range(windows):
+    for w in range(windows if by_state else 0):
         many0 += room.began[w] == 0
         many1 += room.began[w] == 1
     # Where no window begins in a state, all of them stand for it: often those of the other one.
@@ -272,7 +273,7 @@ def mean_shares(given, seen, begins, room, before, out):
 
 
 @kernel
-def one_host(pasts, host, samples, begins, room, share, alive):
+def one_host(pasts, host, samples, begins, room, by_state, share, alive):
     """Write what is foretold of a host; return whether both states were seen in the windows (else
     `alive` is not written)."""
     first, last = pasts.first[host], pasts.first[host + 1]
@@ -288,7 +289,7 @@ def one_host(pasts, host, samples, begins, room, share, alive):
         run = run_at(starts, known, begins[w])
         room.began[w] = states[run]
         both |= count_stays(starts, states, known, samples, begins[w], stop, room, run)
-    mean_shares(given, seen, begins, room, samples, share)
+    mean_shares(given, seen, begins, room, samples, by_state, share)
     # Both bits, S1 and S2.
     if both != 3:
         return False
@@ -297,7 +298,7 @@ def one_host(pasts, host, samples, begins, room, share, alive):
 
 
 @entry
-def foresee(pasts, samples, begins, room, share, alive, sure):
+def foresee(pasts, samples, begins, room, by_state, share, alive, sure):
     """Write what is foretold of hosts for n steps.
 
     Parameters
@@ -306,12 +307,15 @@ def foresee(pasts, samples, begins, room, share, alive, sure):
     samples : that began before the window to come
     begins : int64[w], the samples with which windows begin
     room : see `new_room`
+    by_state : whether shares are those of the windows that began in the same state
     share : float64[hosts, 2, n], alive : float64[hosts, 2, n + 1], written
     sure : bool[hosts], written: whether both states were seen in the windows of a host; where not,
         its `alive` is not written
     """
     for host in range(len(sure)):
-        sure[host] = one_host(pasts, host, samples, begins, room, share[host], alive[host])
+        sure[host] = one_host(
+            pasts, host, samples, begins, room, by_state, share[host], alive[host]
+        )
 
 
 @entry

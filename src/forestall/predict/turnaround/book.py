@@ -298,7 +298,7 @@ class CompletionBook:
     def chance_with(self, job: Hashable, deadline: int, completion: CompletionTime) -> float:
         """Return the probability that a job that has just been submitted is done by `deadline`,
         its wait as learnt here and its time from start to end by a law of one's own: that of a job
-        with known work that fails, restarts and goes on from its last checkpoint (spec page 2,
+        with known work that fails, restarts and goes on from its last checkpoint (see
         `fs.completion_time`). Not corrected by the book's record.
         """
         k = self._place(job)

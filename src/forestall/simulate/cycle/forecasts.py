@@ -26,9 +26,12 @@ KEPT_BYTES: Final = 2**29
 
 ABOUT_HOSTS: Final = (
     *("th1", "th2", "hold", "guest_memory", "spikes", "warm_up"),
-    *("history", "predict_every", "predict_step", "horizon", "pooling", "load_memory"),
+    *("history", "predict_every", "predict_step", "horizon"),
+    *("loads_by_state", "pools", "load_fades"),
 )
-"""Parameters that states and forecasts depend on."""
+"""What of the parameters states and forecasts depend on."""
+_SAID: Final = {"pools": "pooling", "load_fades": "load_memory", "loads_by_state": "scheduler"}
+"""Under which name parameters have what else is asked of them."""
 
 
 class Forecasts:
@@ -50,9 +53,10 @@ class Forecasts:
         if hosts is not self.hosts:
             raise ParameterError("forecasts", "of other hosts", "forecasts of the same hosts")
         for name in ABOUT_HOSTS:
-            mine, theirs = getattr(self.parameters, name), getattr(parameters, name)
-            if mine != theirs:
-                raise ParameterError(name, theirs, f"{mine}, as the forecasts have it")
+            if getattr(self.parameters, name) != getattr(parameters, name):
+                told = _SAID.get(name, name)
+                mine, theirs = getattr(self.parameters, told), getattr(parameters, told)
+                raise ParameterError(told, theirs, f"{mine}, as the forecasts have it")
 
     @property
     def steps(self) -> int:
@@ -68,7 +72,7 @@ class Forecasts:
         parameters, hosts = self.parameters, self.hosts
         step = self._every * hosts.period
         outlook = self._kept.get(slot) or self._made(slot)
-        return curves(*outlook, hosts.speed, step, memory=parameters.load_memory)
+        return curves(*outlook, hosts.speed, step, memory=parameters.load_fades)
 
     def _made(self, slot: int) -> Outlook:
         """Return the outlook of a slot, made now."""
@@ -80,7 +84,8 @@ class Forecasts:
             start,
             self.steps,
             days=parameters.history,
-            pooled=parameters.pooling == "partial",
+            pooled=parameters.pools,
+            by_state=parameters.loads_by_state,
         )
         self.made += 1
         if (len(self._kept) + 1) * sum(part.nbytes for part in outlook) <= KEPT_BYTES:

@@ -28,24 +28,30 @@ from forestall.simulate.kit.fields import (
 
 DAY = 86_400
 _CONDOR: Final = ("scheduler", "condor")
-_FALCON: Final = ("scheduler", "falcon")
+_OURS: Final = ("scheduler", "falcon")
+_SLIDES: Final = "falcon-slides"
+_FALCON: Final = (*_OURS, _SLIDES)
 _CHECKPOINTS: Final = ("restart", "checkpoint")
 
 
 class CycleParameters(BaseModel):
     """Everything that a run of cycle sharing depends on besides jobs and host traces.
 
-    Defaults are those of Bagchi et al., the FALCON and iShare slides, where they tell them.
+    Defaults are those of Bagchi et al., the FALCON and iShare slides, where they tell them, but for
+    `pooling` and `load_memory`: the scheduler "falcon-slides" has neither.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     scheduler: Annotated[str, SCHEDULERS] = setting(
-        "falcon", "Who places jobs: by what is foretold of hosts, by best rank, by the truth, or "
-        "module:Class, a scheduler of your own, whose module is imported",
-        about="by what is foretold of hosts, by best rank (blind to failures), by the truth; "
+        "falcon", "Who places jobs: by what is foretold of hosts (falcon-slides: as the slides "
+        "have it), by best rank, by the truth, or module:Class, a scheduler of your own, whose "
+        "module is imported",
+        about="by what is foretold of hosts, by the same "
+        "[as the slides have it](../models/cycle-sharing.md#as-the-slides-have-it), by best rank "
+        "(blind to failures), by the truth; "
         "`module:Class` is [a scheduler of your own](../how-to/your-own/own-scheduler.md)",
-        label="Scheduler", order=("condor", "falcon", "omniscient"),
+        label="Scheduler", order=("condor", _SLIDES, "falcon", "omniscient"),
     )  # fmt: skip
     rank: Literal["idle", "speed"] = setting(
         "idle", "Condor: speed times idle share now, or speed alone",
@@ -142,18 +148,33 @@ class CycleParameters(BaseModel):
         "or take each host's own",
         about="Falcon's chances of hosts are drawn together as far as chance explains how they "
         "differ, or each host's own",
-        only=_FALCON,
+        only=_OURS,
     )  # fmt: skip
     load_memory: Seconds = setting(
         7200, "In which a load now fades into the usual one in Falcon's forecasts",
-        about="in which the present load fades into the usual one; 0: the usual one alone, as in "
-        "the slides",
-        unit="s", label="Time in which the present load fades", only=_FALCON,
+        about="in which the present load fades into the usual one; 0: the usual one alone",
+        unit="s", label="Time in which the present load fades", only=_OURS,
     )  # fmt: skip
     seed: SeedNumber = setting(
         1, "Which of the hosts of equal rank Condor takes, and nothing else",
         group="machine", only=_CONDOR,
     )  # fmt: skip
+
+    @property
+    def loads_by_state(self) -> bool:
+        """Whether the load to come is the mean of the windows that began in the host's present
+        state; the slides' is that of all."""
+        return self.scheduler != _SLIDES
+
+    @property
+    def pools(self) -> bool:
+        """Whether the chances of hosts are drawn together."""
+        return self.pooling == "partial" and self.scheduler != _SLIDES
+
+    @property
+    def load_fades(self) -> int:
+        """Seconds in which the present load fades into the usual one; 0: it does not count."""
+        return 0 if self.scheduler == _SLIDES else self.load_memory
 
     @property
     def stores(self) -> Stores | None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from forestall._compile import by_type, kernel, merged_by_type, record_of
 from forestall.decide.cycle import falcon_kernels as falcon
-from forestall.engine.cycle.state import CONDOR, FALCON, OWN
+from forestall.engine.cycle.state import CONDOR, FALCON, OMNISCIENT, OWN, SLIDES
 from forestall.model.cycle import (
     FAR,
     MILLION,
@@ -249,7 +249,7 @@ def step(world, key, stream):
 @kernel
 def foretells(scheduler):
     """Return whether a scheduler knows how long hosts are foreseen to stay."""
-    return scheduler in (FALCON, OWN)
+    return scheduler in (FALCON, OWN, SLIDES)
 
 
 @kernel
@@ -260,14 +260,16 @@ def estimate_all(state, world, forecast, number, count):
         out = state.estimates[k]
         host = out.host
         out.jct, out.mttf, out.etl, out.jctf, out.rank, out.chance = 0, 0, 0, 0, 0, 0
-        if foretells(scheduler):
-            here = state.hosts[host].state
+        here, left = state.hosts[host].state, guest.work - guest.saved
+        if scheduler == SLIDES:
+            falcon.estimate_by_means(out, forecast, host, here, left)
+        elif foretells(scheduler):
             # As a share of this host, whatever its speed.
             present = rate_now(world, host, now) / (MILLION * world.speeds[host])
-            falcon.estimate(out, forecast, host, here, guest.work - guest.saved, present)
+            falcon.estimate(out, forecast, host, here, left, present)
         if scheduler in (CONDOR, OWN):
             out.rank = rank_of(world, host, now)
-        elif scheduler != FALCON:
+        elif scheduler == OMNISCIENT:
             until = leaves_at(world, host, now)
             finish, done, _saved, _count = lived(world, host, guest, now, until)
             out.jctf = finish - now if finish < _FAR else _FAR

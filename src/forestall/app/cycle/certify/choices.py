@@ -134,6 +134,7 @@ def _own(run: Facts, group: Int, counts: Int) -> tuple[Int, Int]:
 
 CHOICES: Final[dict[str, Callable[[Facts, Int, Int], tuple[Int, Int]]]] = {
     "falcon": _falcon,
+    "falcon-slides": _falcon,
     "condor": _condor,
     "omniscient": _omniscient,
     "own": _own,
@@ -188,6 +189,7 @@ def _truth(run: Facts, finding: Finding) -> None:
 
 TRUTHS: Final[dict[str, Callable[[Facts, Finding], None]]] = {
     "falcon": _chances,
+    "falcon-slides": _chances,
     "condor": _speeds,
     "omniscient": _truth,
     "own": _chances,

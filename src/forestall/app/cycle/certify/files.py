@@ -28,8 +28,9 @@ STATES = ("S1", "S2", "S3", "S4", "S5")
 SHARES = tuple(f"share_{state.lower()}" for state in STATES)
 MAX_HOSTS = 2**26
 
-FORETELL = ("falcon", "own")
+FORETELL = ("falcon", "falcon-slides", "own")
 """Schedulers that know how long hosts are foreseen to stay, so that stays are promised."""
+SCHEDULERS = ("falcon", "falcon-slides", "condor", "omniscient")
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ class Given:
         interval = said.whole(p + "checkpoint_interval", 1, MAX_SECONDS, none=0)
         begin, end = (said.whole(t + n, 1 - MAX_SECONDS, MAX_SECONDS) for n in ("begin", "end"))
         return cls(
-            scheduler=said.word(p + "scheduler", ("falcon", "condor", "omniscient"), own=True),
+            scheduler=said.word(p + "scheduler", SCHEDULERS, own=True),
             rank=said.word(p + "rank", ("idle", "speed")),
             resumes=resumes,
             interval=interval if resumes else 0,

@@ -19,6 +19,7 @@ NEVER = 2**61
 """Stands for a time that never comes."""
 LOOKED_AT: Final = {
     "falcon": ("jct", "mttf", "etl", "jctf", "chance"),
+    "falcon-slides": ("jct", "mttf", "etl", "jctf", "chance"),
     "condor": ("rank",),
     "omniscient": ("etl", "jctf"),
     "own": ("jct", "mttf", "etl", "jctf", "rank", "chance"),
