@@ -176,7 +176,6 @@ def test_what_the_compiled_loop_decided_is_decided_again(strategy: str, migratio
         processors_per_node=3,
         strategy=strategy,
         migration=migration,
-        random_migrates=True,
         checkpoint="periodic",
         checkpoint_interval=50,
         checkpoint_overhead=5,

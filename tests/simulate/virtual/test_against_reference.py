@@ -49,7 +49,7 @@ def test_small_cases(case: Case) -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("migration", MIGRATIONS)
 def test_each_strategy_with_each_migration(strategy: str, migration: str) -> None:
-    @given(virtual_cases(strategy=strategy, migration=migration, random_migrates=True))
+    @given(virtual_cases(strategy=strategy, migration=migration, random_stays=False))
     @settings(max_examples=25)
     def same(case: Case) -> None:
         compare(case)
@@ -248,7 +248,7 @@ def test_every_move_joins_two_stays(case: Case) -> None:
     arrived = moves["outcome"] == MoveEnd.ARRIVED
     assert np.array_equal(moves["end"][arrived], moves["time"][arrived] + tau)
     assert np.all(moves["end"][~arrived] <= moves["time"][~arrived] + tau)
-    if p.migration == "none" or (p.strategy == "random" and not p.random_migrates):
+    if p.migration == "none" or (p.strategy == "random" and p.random_stays):
         assert len(moves) == 0
 
 

@@ -207,18 +207,30 @@ def test_a_node_to_be_left_is_of_no_use_but_taken_as_the_last(play: Play) -> Non
     # 30 s of work can be done on neither alone: the longest left, then the last that has room.
     out = play([(6, 1, 30, 40)] * 3, [], foreseen, migration="none", **settings)
     assert nodes(out) == [2, 1, 0]
-    # With one migration 38 s can be done on both of them.
-    assert nodes(play([(6, 1, 38, 40)] * 3, [], foreseen, **settings))[:2] == [2, 0]
+    # To node 1 a task could move and do 38 s in all; what is on node 0 could not leave it.
+    assert nodes(play([(6, 1, 38, 40)] * 3, [], foreseen, **settings)) == [2, 1, 0]
+
+
+def test_a_node_to_be_left_is_no_target_of_the_one_migration(play: Play) -> None:
+    # At 6 node 0 is to be left. From node 1 (10 s) or node 2 (20 s) a task could go on there with
+    # both processors; between the two it can do 38 of its 40 s, so that neither qualifies.
+    foreseen = [(0, 0, 6), (0, 1, 16), (0, 2, 26)]
+    settings = {"nodes": 3, "node_sizes": "1x2+2x1", "lead": 0}
+    assert nodes(play([(6, 1, 40, 40)], [], foreseen, **settings))[:1] == [2]
     assert nodes(play([(6, 1, 39, 40)] * 3, [], foreseen, **settings))[:2] == [2, 1]
 
 
 def test_a_node_that_is_to_be_left_comes_after_all_others(play: Play) -> None:
     # At 15 node 0 is left, and another is to be left since 10. Of the third it is foreseen that it
-    # has failed long ago: it is next to be left, but not yet. Neither can do the 42 s that remain.
+    # fails 2 s after a move to it. Neither can do the 42 s that remain.
     for doubtful, late in ((1, 2), (2, 1)):
-        foreseen = [(1, 0, 17), (10, doubtful, 12), (15, late, -3)]
+        foreseen = [(1, 0, 17), (10, doubtful, 12), (15, late, 19)]
         out = play([(0, 1, 57, 60)], [], foreseen, nodes=3)
-        assert told(out, "moves", "time source target") == [(15, 0, late)]
+        assert told(out, "moves", "time source target")[0] == (15, 0, late)
+        # Had it failed by then, its time left would be none, too: the lower number of the two.
+        foreseen[-1] = (15, late, 17)
+        out = play([(0, 1, 57, 60)], [], foreseen, nodes=3)
+        assert told(out, "moves", "time source target")[0] == (15, 0, 1)
 
 
 def test_random_takes_the_node_that_its_number_draws(play: Play) -> None:
@@ -231,16 +243,16 @@ def test_random_takes_the_node_that_its_number_draws(play: Play) -> None:
     assert nodes(out) == expected
 
 
-def test_random_does_not_move_unless_asked(play: Play) -> None:
+def test_random_moves_at_random_unless_it_is_to_stay(play: Play) -> None:
     settings = {"nodes": 3, "strategy": "random", "seed": 3}
     failed = [(18, n, 5) for n in range(3)]
     first = math.floor(stream(3, "virtual", "random-select").random() * 3)
     second = math.floor(stream(3, "virtual", "random-moves").random() * 2)
     foreseen = [(5, first, 17)]
-    out = play(TWO, failed, foreseen, **settings)
+    out = play(TWO, failed, foreseen, random_stays=True, **settings)
     assert told(out, "runs", "node end ended") == [(first, 18, Ended.ABORTED)]
     assert out.moves == []
-    out = play(TWO, [], foreseen, random_migrates=True, **settings)
+    out = play(TWO, [], foreseen, **settings)
     others = [n for n in range(3) if n != first]
     assert told(out, "moves", "time end source target outcome") == [
         (15, 17, first, others[second], MoveEnd.ARRIVED)

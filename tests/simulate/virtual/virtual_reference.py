@@ -313,7 +313,7 @@ class _Simulation:
         """The node is about to fail, as far as can be foreseen: what is on it moves, if it can."""
         node.doubtful, node.leave = True, None
         random = self.p.strategy == "random"
-        if self.p.migration == "none" or (random and not self.p.random_migrates):
+        if self.p.migration == "none" or (random and self.p.random_stays):
             return
         here = [t for t in self.tasks() if t.stay is not None and t.stay.node == node.number]
         for task in sorted(here, key=lambda t: (self.jobs[t.job].deadline, t.job, t.number)):
@@ -503,6 +503,7 @@ class _Simulation:
         if self.p.strategy == "random":
             return nodes[math.floor(draw() * len(nodes))].number
         span = deadline - t
+        sound = [n for n in nodes if n.delta(t) != 0]
         if span > 0:
             safe = [n for n in nodes if not n.foreseen_before(deadline)]
             if self.p.strategy == "first-fit":
@@ -520,14 +521,14 @@ class _Simulation:
                     ).number
             moving = [
                 n
-                for n in nodes
-                if n.foreseen_before(deadline) and self.one_move(n, nodes, work, deadline, t, free)
+                for n in sound
+                if n.foreseen_before(deadline) and self.one_move(n, sound, work, deadline, t, free)
             ]
             if moving:
                 return min(moving, key=lambda n: (-free[n.number], n.number)).number
-        return min(
-            nodes, key=lambda n: (n.doubtful, 0 if n.doubtful else -n.predicted, n.number)
-        ).number
+        if not sound:
+            return nodes[0].number
+        return min(sound, key=lambda n: (-n.predicted, n.number)).number
 
     def one_move(
         self,

@@ -131,7 +131,7 @@ class VirtualParameters(BaseModel):
         "stop", "What becomes of tasks at their deadline",
     )  # fmt: skip
     backfill: bool = setting(False, "Jobs may pass others that wait")
-    random_migrates: bool = setting(False, "Strategy random moves tasks, too")
+    random_stays: bool = setting(False, "Strategy random moves no tasks: the blind baseline")
     task_processors: Processors = setting(
         1.0, "Processors that a task can use, at most", shown="Q", allowed="whole thousandths"
     )

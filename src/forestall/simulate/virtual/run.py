@@ -60,7 +60,7 @@ def rules_of(parameters: VirtualParameters) -> TaskRules:
         standstill=transfer.standstill,
         backfill=int(parameters.backfill),
         stop=int(parameters.past_deadline == "stop"),
-        random_migrates=int(parameters.random_migrates),
+        random_migrates=int(not parameters.random_stays),
         checkpointing=int(parameters.checkpoint == "periodic"),
         interval=parameters.checkpoint_interval,
         overhead=parameters.checkpoint_overhead,

@@ -226,7 +226,7 @@ def _transfer(said: Summary) -> tuple[bool, int, int]:
     kind = said.word(p + "migration", ("stop-and-copy", "pre-copy", "none"))
     strategies = ("random", "first-fit", "best-fit", "omniscient")
     strategy = said.word(p + "strategy", strategies, own=True)
-    migrates = kind != "none" and (strategy != "random" or said.flag(p + "random_migrates"))
+    migrates = kind != "none" and (strategy != "random" or not said.flag(p + "random_stays"))
     cost = said.whole(p + "migration_cost", 0, MAX_SECONDS)
     most = said.number(p + "max_downtime", 0, MAX_SECONDS)
     if not said.told(p + "vm_memory"):
