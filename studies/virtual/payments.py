@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from studies.kit.means import Mean
 from studies.virtual.found import Found
 from studies.virtual.inputs import PROCESSORS
-from studies.virtual.study import LOAD, RANDOM, STRATEGIES
+from studies.virtual.study import BASELINES, LOAD, RANDOM, STRATEGIES
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Payment:
     Attributes
     ----------
     strategy, rate, measure : of what; predictions of the paper's accuracy
-    gain : over random-select, paired
+    gain : over random-select that migrates, paired
     noise : deviation of random-select's own rate from seed to seed, that is, from year to year
     """
 
@@ -50,7 +50,7 @@ def payments(found: Found, measure: str) -> list[Payment]:
             found.runs.mean(found.cell(RANDOM, rate), measure).deviation,
         )
         for strategy in STRATEGIES
-        if strategy != RANDOM
+        if strategy not in BASELINES
         for rate in found.every
         if found.runs.has(found.cell(strategy, rate))
     ]
