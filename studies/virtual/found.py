@@ -10,7 +10,7 @@ import forestall as fs
 from studies.kit.means import Mean, Runs
 from studies.virtual.inputs import Real
 from studies.virtual.network import Foretold
-from studies.virtual.study import BEST, BLIND, JOBS, PAPER, RANDOM, STAYS, Cell, Plan
+from studies.virtual.study import BEST, BLIND, JOBS, PAPER, RANDOM, REAL, STAYS, USAGE, Cell, Plan
 
 HOLDS, FAILS = "holds", "does not hold"
 
@@ -100,6 +100,10 @@ class Found:
     ) -> Cell:
         """Return a cell of tasks of `width` processors."""
         return aware(strategy, rate, accuracy, study="width", width=width, load=load)
+
+    def logged(self, strategy: str) -> Cell:
+        """Return a cell of LANL's own jobs on the real failures."""
+        return aware(strategy, 1.0, study=USAGE, failures=REAL, load=-1.0)
 
     def played(self, rate: float, least: float = 0.0, most: float = 1.0) -> tuple[float, ...]:
         """Return the accuracies from `least` to `most` that were played at a rate."""

@@ -90,7 +90,9 @@ def read_usage(path: Path) -> fs.Jobs:
     """
     jobs = fs.read_jobs(path, processors_per_node=PROCESSORS)
     if jobs.epoch is None:
-        raise fs.errors.TraceError(path, "tells no dates; expected LANL's usage log (LA-UR-06-0803)")
+        raise fs.errors.TraceError(
+            path, "tells no dates; expected LANL's usage log (LA-UR-06-0803)"
+        )
     submit = jobs.submit + jobs.epoch - BEGIN
     mine = (submit >= 0) & (submit < DAYS * DAY)
     if not mine.any():

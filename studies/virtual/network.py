@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 import forestall as fs
-from studies.virtual.inputs import DAY, DAYS, NODES, TRAINING_DAYS, Real
+from studies.virtual.inputs import DAY, NODES, TRAINING_DAYS, Real
+from studies.virtual.study import DAYS
+
 
 @dataclass(frozen=True)
 class Foretold:
@@ -51,7 +53,8 @@ def foretold(real: Real) -> Foretold:
         rows += (now := _said(network, time, np.array([node])))
         said[node] = now[0][2]
     columns = np.array(sorted(rows, key=lambda row: row[:2]), dtype=np.int64).reshape(-1, 3).T
-    predictions = fs.Predictions(*columns, "order-8 neural network")
+    known, node_numbers, expected = columns
+    predictions = fs.Predictions(known, node_numbers, expected, "order-8 neural network")
     return Foretold(predictions, early, len(failures), accuracy)
 
 

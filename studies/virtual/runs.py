@@ -18,7 +18,18 @@ from studies.virtual.inputs import (
     year_of_failures,
     year_of_jobs,
 )
-from studies.virtual.study import ALPHAS, BEST, BLIND, NETWORK, OMNISCIENT, RANDOM, REAL, STAYS, USAGE, Case
+from studies.virtual.study import (
+    ALPHAS,
+    BEST,
+    BLIND,
+    NETWORK,
+    OMNISCIENT,
+    RANDOM,
+    REAL,
+    STAYS,
+    USAGE,
+    Case,
+)
 
 Int = npt.NDArray[np.int64]
 
