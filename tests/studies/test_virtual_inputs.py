@@ -139,7 +139,7 @@ def test_jobs_of_the_usage_log_are_on_the_clock_of_the_failures(tmp_path: Path) 
     path.write_text(lines[0])
     with pytest.raises(TraceError, match="has no job submitted in the 365 days from 2004-09-01"):
         read_usage(path)
-    path.write_text("job,submit,size,runtime\n1,0,1,60\n")
+    path.write_text("1 0 5 60 4 -1 -1 4 60 -1 1 1 1 -1 1 -1 -1 -1\n")
     with pytest.raises(TraceError, match="tells no dates; expected LANL's usage log"):
         read_usage(path)
 

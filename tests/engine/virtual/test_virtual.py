@@ -179,6 +179,9 @@ def test_what_the_compiled_loop_decided_is_decided_again(strategy: str, migratio
         checkpoint="periodic",
         checkpoint_interval=50,
         checkpoint_overhead=5,
+        overload_limit=0.6,
+        overload_hold=20,
+        tau="learned",
     )
     workload = prepare_virtual(jobs, parameters)
     outcome = play_virtual(workload, failures, told, parameters, log_events=True)

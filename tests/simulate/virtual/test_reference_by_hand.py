@@ -797,3 +797,60 @@ def test_room_is_for_the_tasks_that_there_are(play: Play) -> None:
     # 65 million such tasks would fit on each node.
     out = play([(0, 3, 5, 9)], processors_per_node=2**16, task_processors=0.001, least_rate=0.001)
     assert told(out, "runs", "node rate end") == [(0, 1, 5), (1, 1, 5), (0, 1, 5)]
+
+
+# ------------------------------------------------------------------------------- overload
+
+PACKED = {"strategy": "best-fit", "alpha": 1.0, "processors_per_node": 2, "overload_hold": 10}
+
+
+def test_a_task_leaves_a_node_that_is_above_its_limit_for_too_long(play: Play) -> None:
+    # Both tasks are on node 0, which is full from 0 on; without the first it is half full.
+    out = play([(0, 2, 30, 90)], overload_limit=0.7, **PACKED)
+    assert out.moves == [(10, 12, FAR, 0, 0, 0, 1, MoveEnd.ARRIVED)]
+    assert told(out, "runs", "task node start end") == [
+        (0, 0, 0, 10), (0, 1, 10, 32), (1, 0, 0, 30),
+    ]  # fmt: skip
+    assert not play([(0, 2, 30, 90)], **PACKED).moves
+
+
+def test_a_node_is_watched_anew_when_it_was_within_its_limit(play: Play) -> None:
+    # Node 0 is full in [0, 8) and from 12 on; node 1, in between, would be too full with two.
+    jobs = [(0, 1, 40, 90), (0, 1, 8, 90), (12, 1, 40, 90)]
+    assert told(play(jobs, overload_limit=0.7, **PACKED), "moves", "time job") == [(22, 0)]
+
+
+def test_what_leaves_an_overloaded_node_overloads_no_other(play: Play) -> None:
+    # On node 1 there is room for one task, which would fill it.
+    assert not play([(0, 3, 30, 90)], overload_limit=0.7, **PACKED).moves
+    # A deadline before a move's end, or one task alone, keeps it where it is.
+    assert not play([(0, 2, 11, 12)], overload_limit=0.7, **PACKED).moves
+    assert not play([(0, 1, 30, 90)], overload_limit=0.4, **PACKED).moves
+
+
+def test_the_least_that_suffices_leaves(play: Play) -> None:
+    # 2 processors hold 0.8, 0.8 and 0.4; without the last they are 80 % full.
+    settings = PACKED | {"task_processors": 0.8, "nodes": 3}
+    out = play([(0, 3, 30, 90)], overload_limit=0.8, **settings)
+    assert told(out, "moves", "time task source target") == [(10, 2, 0, 1)]
+    out = play([(0, 3, 30, 90)], overload_limit=0.7, **settings)
+    assert told(out, "moves", "time task source target")[0] == (10, 0, 0, 1)
+
+
+# ------------------------------------------------------------------------------- learned tau
+
+
+def test_what_a_move_takes_is_learnt(play: Play) -> None:
+    # A move takes 2 s of copying and 3 s of standstill. It is believed to take 2 s, and after the
+    # first one (3 x 2 + 5) / 4 s, which is nearly 3: so long before the second failure tasks leave.
+    live = {"nodes": 3, "migration": "pre-copy", "migration_cost": 2, "max_downtime": 3.0}
+    foreseen = [(5, 0, 17), (18, 1, 30)]
+    out = play([(0, 1, 30, 60)], [], foreseen, tau="learned", **live)
+    assert told(out, "moves", "time end predicted") == [(15, 20, 17), (27, 32, 30)]
+    out = play([(0, 1, 30, 60)], [], foreseen, **live)
+    assert told(out, "moves", "time end predicted") == [(12, 17, 17), (25, 30, 30)]
+    # A move that broke is not learnt from.
+    out = play([(0, 1, 40, 60)], [(16, 1, 100)], [(5, 0, 17), (18, 0, 30)], tau="learned", **live)
+    assert told(out, "moves", "time outcome") == [
+        (15, MoveEnd.TARGET_FAILED), (28, MoveEnd.ARRIVED),
+    ]  # fmt: skip

@@ -151,6 +151,13 @@ def best_of_all(fleet, alpha, work, deadline, now, wanted, first):
 
 
 @kernel
+def tau_of(fleet, choosing):
+    """Return what a migration takes, s, as far as is known: what was learnt, or else what is
+    told."""
+    return choosing.transfer if fleet.at[fleets.TAU] < 0 else fleet.at[fleets.TAU]
+
+
+@kernel
 def left_of(fleet, node, now):
     """Return a node's predicted time to failure, s; 0 where it counts as failing, also at the
     arrival of a move."""
@@ -194,7 +201,7 @@ def with_one_migration(fleet, choosing, work, deadline, now):
         # migration.
         done = min(fleet.at[fleets.RATE], free) * delta
         if choosing.migrates != 0 and target != NOBODY:
-            span = deadline - now - delta - choosing.transfer
+            span = deadline - now - delta - tau_of(fleet, choosing)
             done += fleet.nodes[target].free * max(span, 0)
         if done >= work:
             best = node
