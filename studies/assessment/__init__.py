@@ -20,13 +20,12 @@ from studies.assessment import paper
 from studies.assessment.claims import WORDS, Played, evaluate
 from studies.assessment.figures import NAMES, draw
 from studies.assessment.scenario import Machine, Plan, play, sample_of
-from studies.kit.claims import Claim, claims_table, say_claims
+from studies.kit.claims import Claim, say_claims
 from studies.kit.study import Reproduction, Results, Session, Study
-from studies.kit.text import claims_section, table, whys
+from studies.kit.text import reasons, table, whys
 
 __all__ = ["STUDY", "Plan"]
 
-FIELDS: Final = ("name", "claim", "section", "paper", "measured", "verdict", "why")
 LEAD: Final = (
     "The logs of the paper's machine are not public. Machines of its size were generated instead, "
     "whose nodes lose memory to some jobs; what was put in is known, so the method can be checked "
@@ -113,16 +112,14 @@ def headline(claims: Sequence[Claim]) -> str:
 
 def _results(played: Played) -> Results:
     claims = evaluate(played)
-    head = ("Claim", "Section", "Paper", "Measured", "Verdict")
-    said = claims_section(head, claims, ("claim", "section", "paper", "measured"), whys(claims))
     beside = table(("", "Paper", "Ours"), beside_rows(played))
     return Results(
         claims=claims,
         figures=draw(played, played.seed),
         captions=NAMES,
-        tables={"claims": claims_table(claims, FIELDS), "machines": machines_table(played)},
+        tables={"machines": machines_table(played)},
         sections={
-            "Claims": said,
+            "Why claims come out so": reasons(whys(claims)),
             "The machine of the figures beside the paper's": (beside, fs.reports.Prose(COUNTED)),
         },
         lead=LEAD,

@@ -218,46 +218,56 @@ def saved(played: Played) -> Finding:
     )
 
 
+SAMPLE: Final = (
+    "the paper's counts and area; one sample of that size and area, its order drawn anew"
+)
+RELATED: Final = "all generated machines with a relation; ranges are from the least to the most"
+UNRELATED: Final = (
+    "all generated machines without a relation; ranges are from the least to the most"
+)
+PAIRS: Final = "pairs of generated machines that differ in the relation alone; two standard errors"
+TRUTH: Final = "what was put into the generated machines with a relation"
+
 ASKED: Final = (
     Asked(
         "significance", "4.4", "An area of 0.562 is exceeded by 2 of 3000 random ones",
-        significance, paper=f"{paper.EXCEED} of {paper.DRAWS}",
+        significance, paper=f"{paper.EXCEED} of {paper.DRAWS}", rests=SAMPLE,
         why="The null of an area depends on nothing but the two counts while there are no ties.",
     ),
     Asked(
         "predictivity", "4.4", "Memory predicts failures better than chance, modestly",
-        predictivity, paper=f"area {paper.AREA}",
+        predictivity, paper=f"area {paper.AREA}", rests=RELATED,
         why="Most failures of the scenario have other causes, as the paper supposes of its own, so "
         "even perfect knowledge of memory gives a modest area; one machine in 16 days need not "
         "show it.",
     ),
     Asked(
         "diagonal", "4.4", "Without a relation the ROC curve is the diagonal on average",
-        diagonal, paper="area 0.5",
+        diagonal, paper="area 0.5", rests=UNRELATED,
         why="The permutation test takes periods as independent, which they nearly are here.",
     ),
     Asked(
         "bias", "4.4",
         "With Case III in it the ROC curve would be biased, for jobs go to the highest nodes",
-        bias, paper="no number",
+        bias, paper="no number", rests=UNRELATED,
         why="Case III is made of the nodes that another node of the same job outdid.",
     ),
     Asked(
         "rise", "4.4, Figure 3", "The net benefit rises monotonically, so acting always seems best",
-        rise, paper="rises to the end",
+        rise, paper="rises to the end", rests=RELATED,
         why="An action is free but for what a period lacks to 90 s, which is next to nothing.",
     ),
     Asked(
         "knee", "4.4, Figure 3",
         "Acting in the worst 20 % of the idle periods brings about 80 % of the gain",
-        knee, paper=f"{100 * paper.PART:.0f} %",
+        knee, paper=f"{100 * paper.PART:.0f} %", rests=RELATED,
         why="How much depends on how wide and long the jobs are that high nodes answer for, which "
         "the paper does not tell.",
     ),
     Asked(
         "bend", "4.4, Figure 3",
         "The strong bend of the curve shows the value of the predictive method",
-        bend, paper="a strong bend",
+        bend, paper="a strong bend", rests=PAIRS,
         why="The curve bends without prediction: a period with a high value answers for more jobs "
         "and wider ones, because each job goes to its highest node. It is the bias that the "
         "paper keeps out of Figure 2, at work in Figure 3. A curve must be put beside that of "
@@ -266,7 +276,7 @@ ASKED: Final = (
     Asked(
         "action_cost", "4.4",
         "With costs of rebooting, moderate intelligent rebooting pays where random does not",
-        action_cost, paper="could well remain positive",
+        action_cost, paper="could well remain positive", rests=RELATED,
         why="As the curve bends, the first actions bring more each than the average. The nominal "
         "curve owes that to attribution (the claim above), but it holds of what memory truly "
         "destroyed as well, and by a wider margin.",
@@ -274,7 +284,7 @@ ASKED: Final = (
     Asked(
         "truth", "4.2, rules 2 and 4",
         "A failed job is the doing of its node with the highest memory in the preceding idle time",
-        truth, paper="taken to be so",
+        truth, paper="taken to be so", rests=TRUTH,
         why="Where memory was the cause the rule mostly names the right node, and tells such jobs "
         "well. Most failures had another cause; rule 4, by which all are memory's, is what "
         "makes the area of all failures modest.",
@@ -282,7 +292,7 @@ ASKED: Final = (
     Asked(
         "saved", "4.4",
         "The vertical axis is nominal: realistic benefits are smaller by a suitable factor",
-        saved, paper="a suitable factor",
+        saved, paper="a suitable factor", rests=TRUTH,
         why="The factor is the share of what is lost that acting can prevent (--scale). One factor "
         "for the whole curve is too little: the worst periods hold more of what memory destroyed "
         "than of what the axis counts, so the first actions are worth more than a curve scaled "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import groupby
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -21,19 +23,23 @@ class Claim:
     name : in short
     claim : in words
     measured, verdict : what came out, and whether the claim holds
+    brief : the figures of `measured` that decide, where that is long; all of them stand in it
     section : of the paper, where it says so; paper : its number, where it has one
     where : on which log or hosts it was tested, where there are several
     why : it came out so
+    rests : on what the verdict rests: logs or generated machines, runs, seeds, intervals
     """
 
     name: str
     claim: str
     measured: str
     verdict: str
+    brief: str = ""
     section: str = ""
     paper: str = ""
     where: str = ""
     why: str = ""
+    rests: str = ""
 
     @property
     def place(self) -> str:
@@ -43,16 +49,17 @@ class Claim:
 
 
 class Finding(NamedTuple):
-    """What was measured, in words, and the verdict."""
+    """What was measured, in words, and the verdict; `brief` as in `Claim`."""
 
     measured: str
     verdict: str
+    brief: str = ""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A claim to test: name, section, words, the paper's number and why it comes out as it does are
-    those of `Claim`; `test` finds what was measured."""
+    """A claim to test: name, section, words, the paper's number, why it comes out as it does and on
+    what it rests are those of `Claim`; `test` finds what was measured."""
 
     name: str
     section: str
@@ -60,12 +67,13 @@ class Asked:
     test: Callable[..., Finding]
     why: str = ""
     paper: str = ""
+    rests: str = ""
 
     def of(self, *found: Any, where: str = "") -> Claim:
         """Return the claim with what its test finds."""
         return Claim(
             self.name, self.claim, *self.test(*found), section=self.section, paper=self.paper,
-            where=where, why=self.why,
+            where=where, why=self.why, rests=self.rests,
         )  # fmt: skip
 
 
@@ -97,6 +105,42 @@ def listed(
 def claims_table(claims: Iterable[Claim], fields: Sequence[str]) -> pl.DataFrame:
     """Return these fields of claims as a table of text."""
     return pl.DataFrame(listed(claims, fields), schema=dict.fromkeys(fields, pl.String))
+
+
+FIELDS: Final = tuple(one.name for one in fields(Claim))
+"""Of the table of claims that a study keeps."""
+
+
+def kept_claims(path: Path) -> list[Claim]:
+    """Return the claims of a table that a study wrote (`claims.csv`)."""
+    with path.open(encoding="utf-8", newline="") as lines:
+        return [Claim(**row) for row in csv.DictReader(lines)]
+
+
+def closing_rows(claims: Iterable[Claim]) -> list[tuple[str, str, str, str]]:
+    """Return one row a claim, however many logs or hosts it was tested on: what the paper says and
+    where, what was found, the verdict, and on what it rests."""
+    tests: dict[tuple[str, str, str], list[Claim]] = {}
+    for one in claims:
+        tests.setdefault((one.claim, one.section, one.paper), []).append(one)
+    rows = []
+    for (claim, section, paper), found in tests.items():
+        told = "; the paper: ".join(part for part in (section, paper) if part)
+        by_verdict: dict[str, list[str]] = {}
+        for one in found:
+            by_verdict.setdefault(one.verdict, []).append(one.where)
+        rows.append((
+            f"{claim} ({told})" if told else claim,
+            "; ".join(_at(one.where, one.brief or one.measured) for one in found),
+            "; ".join(word if len(by_verdict) == 1 else f"{word}: {', '.join(places)}"
+                      for word, places in by_verdict.items()),
+            "; ".join(dict.fromkeys(one.rests for one in found)),
+        ))  # fmt: skip
+    return rows
+
+
+def _at(where: str, found: str) -> str:
+    return f"{where}: {found}" if where else found
 
 
 def say_claims(claims: Iterable[Claim]) -> None:

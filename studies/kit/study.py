@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import polars as pl
 
 import forestall as fs
-from studies.kit.claims import Claim, say_claims
+from studies.kit.claims import FIELDS, Claim, claims_table, say_claims
 from studies.kit.files import folder_for, write_all
 from studies.kit.kept_runs import Case, Row, play_all
-from studies.kit.text import Blocks, as_json, images, report
+from studies.kit.text import CLOSING, Blocks, as_json, closing_table, images, report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,7 +72,8 @@ class Results:
 
     Attributes
     ----------
-    claims : the paper's claims with what was found
+    claims : the paper's claims with what was found; where each says on what it rests, `verdict.md`
+        ends with one row a claim, and `claims.csv` keeps them
     figures, captions : by the names of their files
     tables : by name; each becomes a CSV
     facts : of `claims.json`, which is not written without
@@ -181,9 +182,12 @@ class Study(Generic[Plan, Inputs, Found]):
         if made.facts:
             texts["claims.json"] = as_json({"paper": self.paper, **made.facts})
         texts |= made.texts
-        drawn = {self.pictures: images(made.figures, made.captions)}
+        sections = {**made.sections, self.pictures: images(made.figures, made.captions)}
+        if made.claims and all(one.rests for one in made.claims):
+            sections[CLOSING] = closing_table(made.claims)
+            texts["claims.csv"] = claims_table(made.claims, FIELDS).write_csv()
         told = report(
-            self.title, made.lead or f"{self.paper}.", {**made.sections, **drawn},
+            self.title, made.lead or f"{self.paper}.", sections,
             (made.verdict,) if made.verdict else (),
         )  # fmt: skip
         texts["verdict.md"] = fs.reports.markdown(told, figures=".png")

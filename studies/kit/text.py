@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import forestall as fs
-from studies.kit.claims import Claim
+from studies.kit.claims import Claim, closing_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +32,19 @@ def claims_section(
     """Return claims as a table of these fields and, in bold, their verdicts; below it `why`."""
     rows = [(*(getattr(c, field) for field in fields), verdict(c)) for c in claims]
     return table(head, rows), *reasons(why)
+
+
+CLOSING: Final = "Claim by claim"
+"""Title of the section that a study ends with."""
+
+
+def closing_table(claims: Iterable[Claim]) -> fs.reports.Table:
+    """Return the table that a study ends with: one row a claim; see `closing_rows`."""
+    head = ("What the paper claims, and where", "What we find", "Verdict", "On what it rests")
+    return table(head, [
+        (said, found, fs.reports.Cell(word, best=True), rests)
+        for said, found, word, rests in closing_rows(claims)
+    ])  # fmt: skip
 
 
 def verdict(claim: Claim) -> fs.reports.Cell:
