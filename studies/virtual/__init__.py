@@ -14,7 +14,7 @@ from typing import Final
 from studies.kit.claims import listed
 from studies.kit.means import Runs
 from studies.kit.study import Results, Session, Study
-from studies.virtual.claims import evaluate
+from studies.virtual.asked import evaluate
 from studies.virtual.figures import draw
 from studies.virtual.found import Found
 from studies.virtual.inputs import Logs, read_logs

@@ -80,13 +80,16 @@ def failures_section(plan: Plan, real: Real | None) -> fs.reports.Table:
 
 def bounds_section(found: Found) -> fs.reports.Table:
     """Return what failures can cost at most, beside what they cost."""
-    idle = Cell(STAYS, rate=0.0, study="loads")
+    cells = [found.cell(STAYS, rate) for rate in found.every]
+    low, more = found.plan.rates[0], found.plan.loads
+    cells += [aware(STAYS, low, load=load, study="loads") for load in more if load != LOAD]
     rows = []
-    for rate in found.every:
-        top, cell = bound(found, rate), found.cell(STAYS, rate)
+    for cell in cells:
+        top, idle = bound(found, cell), Cell(STAYS, rate=0.0, load=cell.load, study="loads")
         rows.append(
             (
-                times(rate),
+                f"{cell.load:g}",
+                times(cell.rate),
                 f"{top.failures:,.0f}",
                 share(top.tasks, 2),
                 share(top.jobs, 2),
@@ -95,7 +98,7 @@ def bounds_section(found: Found) -> fs.reports.Table:
             )
         )
     head = (
-        "Rate", "Failures", "Tasks that can be hit, at most", "Jobs, at most",
+        "Load", "Rate", "Failures", "Tasks that can be hit, at most", "Jobs, at most",
         "Tasks aborted, random-select that stays", "Tasks, against no failures, points", "Jobs",
         "Work",
     )  # fmt: skip

@@ -15,7 +15,8 @@ import pytest
 from forestall.model.predictions import Predictions
 from forestall.predict.neural.accuracy import accuracy
 from studies.kit.means import Mean, Runs, mean_of
-from studies.virtual import STUDY, claims
+from studies.virtual import STUDY
+from studies.virtual.asked import evaluate
 from studies.virtual.found import FAILS, HOLDS, Found, gained, near, points
 from studies.virtual.network import Foretold
 from studies.virtual.payments import bound, payments, since
@@ -70,7 +71,7 @@ def found(rates: Rates, *, real: bool = True, right: float = 0.5) -> Found:
 
 
 def verdicts(rates: Rates, **more: Any) -> dict[str, str]:
-    return {claim.name: claim.verdict for claim in claims.evaluate(found(rates, **more))}
+    return {claim.name: claim.verdict for claim in evaluate(found(rates, **more))}
 
 
 def same(_case: Case) -> dict[str, float]:
@@ -203,7 +204,8 @@ def test_where_it_begins_to_pay() -> None:
 
 def test_the_bound_is_arithmetic() -> None:
     """307 failures, 4 x 0.3 tasks on a node, 2,000 tasks in 1,000 jobs."""
-    top = bound(found(same), 1.0)
+    made = found(same)
+    top = bound(made, made.cell(RANDOM, 1.0))
     assert top.failures == 307
     assert top.tasks == pytest.approx(307 * 4 * 0.3 / 2000)
     assert top.jobs == pytest.approx(307 * 4 * 0.3 / 1000)

@@ -180,7 +180,6 @@ TAMPERINGS = [
     ("migrations", "2,12,12,arrived", "2,13,12,arrived", "moves and the stays they link"),
     ("migrations", "2,12,12,arrived", "2,12,13,arrived", "moves and the stays they link"),
     ("migrations", "arrived", "target failed", "moves and the stays they link"),
-    ("summary", '"migration": "stop-and-copy"', '"migration": "none"', "moves and the stays they link"),
     ("summary", '"stop-and-copy"', '"none"', "moves and the stays they link"),
     ("summary", '"lead": null', '"lead": 1', "moves and the stays they link"),
     # Account and measures.
