@@ -6,6 +6,7 @@ A new study is a folder and an entry here.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import forestall as fs
@@ -63,8 +64,23 @@ STUDIES: Final = fs.Entries(
             "each strategy begins to pay. Without --data on generated failures alone. Goes on "
             "where it was broken off.",
             "studies/virtual.md",
-            options=(DATA, quick("Fewer days and seeds: a look within a minute."), WORKERS, ON),
-            examples=("--data traces --out virtual", "--quick"),
+            options=(
+                DATA,
+                Option(
+                    "usage",
+                    Path | None,
+                    "LANL's usage log of system 20: its jobs are played, too. Needs --data.",
+                    metavar="FILE",
+                ),
+                quick("Fewer days and seeds: a look within a minute."),
+                WORKERS,
+                ON,
+            ),
+            examples=(
+                "--data traces --out virtual",
+                "--data traces --usage usage.gz",
+                "--quick",
+            ),
         ),
         StudyEntry(
             "cycle-sharing",

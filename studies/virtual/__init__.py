@@ -9,16 +9,15 @@ pay.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from studies.kit.claims import listed
 from studies.kit.means import Runs
 from studies.kit.study import Results, Session, Study
-from studies.virtual.claims import evaluate
+from studies.virtual.asked import evaluate
 from studies.virtual.figures import draw
 from studies.virtual.found import Found
-from studies.virtual.inputs import DAYS, Real, read_real
+from studies.virtual.inputs import Logs, read_logs
 from studies.virtual.network import foretold
 from studies.virtual.report import sections
 from studies.virtual.runs import CHUNK, Given, play_alone
@@ -29,25 +28,21 @@ __all__ = ["QUICK", "STUDY", "Plan"]
 FIELDS: Final = ("name", "section", "claim", "measured", "verdict", "why")
 
 
-def _read(data: Path | None, plan: Plan) -> Real | None:
-    """Return the real failures, which are for whole years only."""
-    return None if data is None or plan.days != DAYS else read_real(data)
-
-
-def _play(session: Session[Plan, Real | None]) -> Found:
-    plan, real = session.plan, session.inputs
-    said = None if real is None else foretold(real)
-    given = Given(plan.days)
-    if real is not None and said is not None:
-        given = Given(plan.days, real.year, said.predictions)
+def _play(session: Session[Plan, Logs | None]) -> Found:
+    plan, logs = session.plan, session.inputs
+    given, said, stamp = Given(plan.days), None, {"days": plan.days, "real": logs is not None}
+    if logs is not None:
+        said = foretold(logs.real)
+        given = Given(plan.days, logs.real.year, said.predictions, logs.jobs)
+        stamp |= {} if logs.jobs is None else {"usage": len(logs.jobs)}
     table = session.rows(
         play_alone,
-        [(case,) for case in cases(plan, real=real is not None)],
+        [(case,) for case in cases(plan, real=logs is not None, usage=given.jobs is not None)],
         given,
-        {"days": plan.days, "real": real is not None},
+        stamp,
         CHUNK,
     )
-    return Found(plan, Runs(table, Cell), real, said)
+    return Found(plan, Runs(table, Cell), None if logs is None else logs.real, said, given.jobs)
 
 
 def _results(found: Found) -> Results:
@@ -67,7 +62,8 @@ STUDY: Final = Study(
     title="Virtual machines: the paper and what came out",
     full=Plan(),
     quick=QUICK,
-    read=_read,
+    read=read_logs,
     play=_play,
     results=_results,
+    asked={"usage": lambda path, _quick, _bar: path},
 )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Final, TypeVar
 
-from studies.kit.claims import Asked, Claim, Finding
+from studies.kit.claims import Finding
 from studies.kit.means import Mean, mean_of
 from studies.kit.text import share
 from studies.virtual.found import FAILS, HOLDS, Found, aware, gained, listed, near, points, times
 from studies.virtual.study import (
     AWARE,
+    BASELINES,
     BEST,
     FIRST,
     JOBS,
@@ -21,6 +21,7 @@ from studies.virtual.study import (
     PAPER,
     RANDOM,
     REAL,
+    STAYS,
     TASKS,
     WIDE_LOADS,
     WIDTHS,
@@ -59,7 +60,7 @@ def once(found: Found) -> Finding:
     """At most one failure in the life of a task."""
     words, good = [], []
     for rate in found.ends:
-        rows = found.runs.rows(Cell(RANDOM, rate=rate, study="checkpoints"))
+        rows = found.runs.rows(Cell(STAYS, rate=rate, study="checkpoints"))
         hit = [int(rows[name].sum()) for name in ("tasks_hit", "jobs_hit")]
         twice = [int(rows[f"{name}_hit_twice"].sum()) for name in ("tasks", "jobs")]
         again = [two / max(one, 1) for one, two in zip(hit, twice, strict=True)]
@@ -83,14 +84,32 @@ def cheap(found: Found) -> Finding:
         if cost == 0:
             most = max(max(abs(gain.low), abs(gain.high)) for gain in gains.values())
     moved = found.runs.mean(paper, "migrations").mean
-    return Finding(
-        f"best-fit at {times(paper.rate)}, {moved:,.0f} migrations; instead of 12 s "
-        + ", ".join(words),
-        HOLDS if most < NEGLIGIBLE else FAILS,
-    )
+    told = f"best-fit at {times(paper.rate)}, {moved:,.0f} migrations; instead of 12 s "
+    verdict = HOLDS if most < NEGLIGIBLE else FAILS
+    return Finding(told + ", ".join(words), verdict, told + words[0])
 
 
 # Section 5.2: which strategy ---------------------------------------------------------------------
+
+MIGRATES: Final = {RANDOM: "random-select that migrates", STAYS: "one that stays"}
+"""The baselines: the first is the paper's (Section 4.1), and decides."""
+
+
+def twice(found: Found, test: Callable[[str], Finding]) -> Finding:
+    """Return what a test finds beside each of the baselines, with the verdict of the one that
+    migrates."""
+    told = {base: test(base) for base in BASELINES}
+    verdict = told[RANDOM].verdict
+    if told[STAYS].verdict != verdict:
+        verdict += f" (beside {MIGRATES[STAYS]}: {told[STAYS].verdict})"
+    words = (f"beside {MIGRATES[base]}, {one.measured}" for base, one in told.items())
+    brief = f"{told[RANDOM].brief}; beside {MIGRATES[STAYS]} {told[STAYS].brief}"
+    return Finding("; ".join(words), verdict, brief)
+
+
+def above_random(found: Found, one: str, measure: str) -> Finding:
+    """A strategy above random-select once the error is below 40 %."""
+    return twice(found, lambda base: above(found, one, base, measure))
 
 
 def above(found: Found, one: str, two: str, measure: str) -> Finding:
@@ -100,8 +119,19 @@ def above(found: Found, one: str, two: str, measure: str) -> Finding:
         gains = [found.gain(one, two, rate, measure, a) for a in found.played(rate, GOOD)]
         ahead += [rate] if all(gain.above for gain in gains) else []
         behind += [rate] if all(gain.below for gain in gains) else []
-    words = _told({rate: found.gain(one, two, rate, measure) for rate in found.every})
-    return Finding(f"points at {share(PAPER)}: {words}", found.where(ahead, behind, found.every))
+    shown = {rate: found.gain(one, two, rate, measure) for rate in found.every}
+    verdict = found.where(ahead, behind, found.every)
+    return Finding(f"points at {share(PAPER)}: {_told(shown)}", verdict, _told(_ends(found, shown)))
+
+
+def _ends(found: Found, gains: Mapping[float, Mean]) -> dict[float, Mean]:
+    """Return the gains at the least and the highest rate of the grid."""
+    return {rate: gains[rate] for rate in found.ends}
+
+
+def _last(words: str) -> str:
+    """Return the last of several parts, of the highest rate."""
+    return words.rsplit("; ", 1)[-1]
 
 
 def _told(gains: Gains) -> str:
@@ -118,6 +148,7 @@ def sensitive(found: Found) -> Finding:
         f"rise in tasks from accuracy 0 to 1, points: {early[0]}; with predictions that may come "
         f"late: {late[0]}",
         _early_or_late(found, early[1], late[1]),
+        f"rise in tasks: {_last(early[0])}; with predictions that may come late: {_last(late[0])}",
     )
 
 
@@ -151,20 +182,25 @@ def _early_or_late(found: Found, early: list[float], late: list[float]) -> str:
 
 def bad_predictions(found: Found) -> Finding:
     """Best-fit does not do well with bad predictions."""
+    return twice(found, lambda base: _bad(found, base))
+
+
+def _bad(found: Found, base: str) -> Finding:
     words, worse = [], []
     for cell, rates in ((found.cell, found.plan.rates), (found.late, found.late_rates)):
         parts, below = [], []
         for rate in rates:
             bad = cell(BEST, rate, min(found.plan.accuracies))
-            gains = [found.runs.gain(bad, cell(RANDOM, rate, 0.0), m) for m in (JOBS, TASKS)]
+            gains = [found.runs.gain(bad, cell(base, rate, 0.0), m) for m in (JOBS, TASKS)]
             parts.append(f"{times(rate)} {', '.join(gained(gain) for gain in gains)}")
             below += [rate] if all(gain.below for gain in gains) else []
         words.append("; ".join(parts))
         worse.append(below)
     return Finding(
-        f"points of jobs and of tasks above random at accuracy 0: {words[0]}; with predictions "
+        f"points of jobs and of tasks at accuracy 0: {words[0]}; with predictions "
         f"that may come late: {words[1]}",
         _early_or_late(found, worse[0], worse[1]),
+        f"jobs and tasks {_last(words[0])}; where predictions may come late {_last(words[1])}",
     )
 
 
@@ -194,11 +230,14 @@ def level(found: Found, measure: str) -> Finding:
     cells = {f"at {times(r)}": found.cell(BEST, r) for r in found.every}
     for load in found.plan.loads:
         name = f"without a failure at load {load:g}"
-        cells[name] = Cell(RANDOM, -1.0, 0.0, load, "loads")
+        cells[name] = Cell(STAYS, -1.0, 0.0, load, "loads")
     cells |= {_wide_name(*case): found.wide(BEST, *case) for case in _wide_cases(found)}
+    cells |= {WITH_LOG: found.logged(BEST)} if found.runs.has(found.logged(BEST)) else {}
     rates = {name: found.runs.mean(cell, measure).mean for name, cell in cells.items()}
     hit = [name for name, rate in rates.items() if abs(rate - AT_PAPER[measure]) <= CLOSE]
-    return Finding("; ".join(f"{name}: {share(r)}" for name, r in rates.items()), near([], hit))
+    said = {name: f"{name}: {share(rate)}" for name, rate in rates.items()}
+    kept = [said[name] for name in said if name in hit or "tasks of" not in name]
+    return Finding("; ".join(said.values()), near([], hit), "; ".join(kept))
 
 
 def _wide_cases(found: Found) -> list[tuple[float, float, float]]:
@@ -217,17 +256,26 @@ def _wide_name(rate: float, width: float, load: float) -> str:
     return f"{failing}, tasks of {width:g} processors, load {load:g}"
 
 
+WITH_LOG: Final = "on the real failures, with LANL's jobs"
+
+
 def above_the_log(found: Found) -> Finding:
     """10.5 points above what the log has."""
-    gains = {rate: found.gain(BEST, RANDOM, rate, JOBS) for rate in found.every}
+    return twice(found, lambda base: _above_the_log(found, base))
+
+
+def _above_the_log(found: Found, base: str) -> Finding:
+    gains = {rate: found.gain(BEST, base, rate, JOBS) for rate in found.every}
     wide = {
-        _wide_name(*case): found.runs.gain(found.wide(BEST, *case), found.wide(RANDOM, *case), JOBS)
+        _wide_name(*case): found.runs.gain(found.wide(BEST, *case), found.wide(base, *case), JOBS)
         for case in _wide_cases(found)
     }
+    best, other = (found.logged(one) for one in (BEST, base))
+    wide |= {WITH_LOG: found.runs.gain(best, other, JOBS)} if found.runs.has(best) else {}
     return Finding(
-        "points above random-select, which goes without predictions as the cluster did: "
-        f"{'; '.join(filter(None, (_told(gains), _told(wide))))}",
+        f"points of jobs: {'; '.join(filter(None, (_told(gains), _told(wide))))}",
         near(_large(gains, GAIN), _large(wide, GAIN)),
+        "; ".join((_told(_ends(found, gains)), *_told(wide).split("; ")[-3:])),
     )
 
 
@@ -236,8 +284,13 @@ def _large(gains: Mapping[Key, Mean], size: float) -> list[Key]:
     return [key for key, gain in gains.items() if gain.low >= size * THIRD]
 
 
-def lead(found: Found, other: str) -> Finding:
-    """At 60 % accuracy 21.3 points above random and 12.2 above first-fit, in tasks."""
+def lead_over_random(found: Found) -> Finding:
+    """At 60 % accuracy 21.3 points above random, in tasks."""
+    return twice(found, lambda base: lead(found, base, OVER[RANDOM]))
+
+
+def lead(found: Found, other: str, size: float = OVER[FIRST]) -> Finding:
+    """At 60 % accuracy 12.2 points above first-fit, in tasks."""
     gains, work = (
         {rate: found.gain(BEST, other, rate, measure, GOOD) for rate in found.every}
         for measure in (TASKS, WORK)
@@ -248,21 +301,27 @@ def lead(found: Found, other: str) -> Finding:
         best, base = (found.wide(one, low, width, load, GOOD) for one in (BEST, other))
         wide[_wide_name(low, width, load)] = found.runs.gain(best, base, TASKS)
     in_work = "in work " + ", ".join(f"{times(r)} {gained(g)}" for r, g in work.items())
-    others = _large(wide, OVER[other])
-    if large := _large(work, OVER[other]):
+    others = _large(wide, size)
+    if large := _large(work, size):
         others.append(f"in work, at {listed(large)}")
     words = "; ".join((_told(gains), _told(wide), in_work))
-    return Finding(f"points: {words}", near(_large(gains, OVER[other]), others))
+    high = found.ends[1]
+    brief = f"{_told(_ends(found, gains))}; in work {times(high)} {gained(work[high])}"
+    return Finding(f"points: {words}", near(_large(gains, size), others), brief)
 
 
 def unreliable(found: Found) -> Finding:
     """More use of unreliable nodes."""
+    return twice(found, lambda base: _unreliable(found, base))
+
+
+def _unreliable(found: Found, other: str) -> Finding:
     words, more, less = [], [], []
     for rate in found.every:
-        base = found.runs.mean(found.cell(RANDOM, rate), "quarter").mean
-        best, first = (found.gain(one, RANDOM, rate, "quarter") for one in (BEST, FIRST))
+        base = found.runs.mean(found.cell(other, rate), "quarter").mean
+        best, first = (found.gain(one, other, rate, "quarter") for one in (BEST, FIRST))
         words.append(
-            f"{times(rate)}: {share(base)} under random, best-fit {gained(best)}, first-fit "
+            f"{times(rate)}: {share(base)} there, best-fit {gained(best)}, first-fit "
             f"{gained(first)}"
         )
         more += [rate] if best.above else []
@@ -271,6 +330,7 @@ def unreliable(found: Found) -> Finding:
         "share of the completed work done on the quarter of the nodes with most failures, points: "
         + "; ".join(words),
         found.where(more, less, found.every),
+        "; ".join(words[found.every.index(rate)] for rate in found.ends),
     )
 
 
@@ -282,8 +342,9 @@ def network_accuracy(found: Found) -> Finding:
     assert found.foretold is not None
     right = found.foretold.accuracy
     return Finding(
-        f"with gap g and forecast f, mean of 1 - abs(f - g) / g: {share(right.plain)}; each at "
-        f"least 0: {share(right.floored)}; of forecasts that come early: {share(right.early)}; "
+        "forecasts of whole gaps; with gap g and forecast f, mean of 1 - abs(f - g) / g: "
+        f"{share(right.plain)}; each at least 0: {share(right.floored)}; of forecasts that come "
+        f"early: {share(right.early)}; "
         f"mean of min / max: {share(right.ratio)}; later than the failure {share(right.late)}; "
         f"failures without a forecast {share(right.unforeseen)}",
         HOLDS if max(right.plain, right.floored, right.ratio) >= PAPER - 0.05 else FAILS,
@@ -292,170 +353,23 @@ def network_accuracy(found: Found) -> Finding:
 
 def network_gain(found: Found) -> Finding:
     """What its predictions give on the real failures."""
+    assert found.foretold is not None
+    told = twice(found, lambda base: _network_gain(found, base))
+    early, failures = found.foretold.early, found.foretold.failures
+    asked = f"asked once a gap, it warns early of {early} of {failures} failures; points "
+    return Finding(asked + told.measured, told.verdict, asked + told.brief)
+
+
+def _network_gain(found: Found, other: str) -> Finding:
     words, good = [], []
-    base = Cell(RANDOM, failures=REAL)
     for measure in MEASURES:
         for strategy in AWARE:
-            said = base.at(strategy=strategy, predictor=NETWORK, study="network")
-            made = base.at(strategy=strategy, accuracy=PAPER)
-            gains = [found.runs.gain(cell, base, measure) for cell in (said, made)]
-            words.append(
-                f"{strategy}, {WORDS[measure]} {gained(gains[0])}, synthetic {gained(gains[1])}"
-            )
-            good += [gains[0].above] if strategy == BEST else []
-    return Finding(
-        f"points above random on the real failures, beside synthetic predictions of {share(PAPER)}"
-        ": " + "; ".join(words),
-        HOLDS if all(good) else FAILS,
-    )
-
-
-# All of them -------------------------------------------------------------------------------------
-
-ORDER: Final = {
-    (BEST, FIRST): (
-        "Every task gets a whole processor or waits, so that the roomiest node is no quicker than "
-        "another, and both strategies choose among the nodes foreseen to outlive the deadline. "
-        "Best-fit leaves the nodes that live longest to the tasks that last longest: that shows "
-        "in work, hardly in numbers, since few tasks are long."
-    ),
-    (FIRST, RANDOM): (
-        "The sign holds at every rate, the size is what failures hit at all: at the paper's rate "
-        "a fifth of a point of the jobs."
-    ),
-    (BEST, RANDOM): "As for first-fit.",
-}
-"""Why one strategy completes more than another, or does not."""
-PLACES: Final = {
-    JOBS: ("5.2, Figure 1", "more jobs"),
-    TASKS: ("5.2, Figure 2", "more tasks"),
-    WORK: ("abstract, 5.2", "more of the work"),
-}
-LEADS: Final = {
-    RANDOM: (
-        "The tasks that failures hit are the long ones: few in number, much in work. Counted in "
-        "work the lead comes out, at many times the paper's failures; counted in tasks it does "
-        "not."
-    ),
-    FIRST: (
-        "Nothing that was tried tells the two apart by that much: not the rate, the load, the "
-        "deadlines, the width of tasks, nor predictions that come late, with which first-fit "
-        "leads."
-    ),
-}
-LEVEL: Final = (
-    "The level is set by what else stops jobs: load, and tasks that do not fit evenly into nodes. "
-    "Where the paper's number comes out it does so without a single failure, and says nothing "
-    "about prediction."
-)
-
-ASKED: Final = (
-    Asked(
-        "once", "3",
-        f"a task meets at most one failure in its life ({share(TWICE[0])} of the tasks hit met a "
-        f"second one, {share(TWICE[1])} of the jobs)",
-        once,
-        "Random-select with hourly checkpoints, so that tasks that were hit go on. A second "
-        "failure is as likely as any failure in the rest of the run, so its share grows with the "
-        "rate.",
-    ),
-    Asked(
-        "cheap", "3", "the overhead of a migration (12 s) is negligible",
-        cheap,
-        "12 s are 0.04 % of the mean run time, and few tasks move: most are placed where no "
-        "failure is foreseen.",
-    ),
-    *(
-        Asked(
-            f"{one} over {two}, {WORDS[measure]}", section,
-            f"{one} completes {more} than {two} once the error is below 40 %",
-            partial(above, one=one, two=two, measure=measure),
-            why if measure == JOBS else "",
-        )
-        for (one, two), why in ORDER.items()
-        for measure, (section, more) in PLACES.items()
-    ),
-    Asked(
-        "sensitive", "5.2", "best-fit is the most sensitive to the accuracy of predictions",
-        sensitive,
-        "Predictions that come early warn of every failure, however wrong they are. Late ones "
-        "miss, and best-fit is hurt most: it chooses the node whose failure is foreseen soonest "
-        "after the deadline. The paper's predictions all come early (Section 7), so that two of "
-        "its statements do not go together here.",
-    ),
-    Asked(
-        "bad predictions", "5.2", "best-fit does not perform well with bad predictions",
-        bad_predictions,
-        "At accuracy 0 early predictions make a node doubtful for three quarters of the time "
-        "between its failures; the rest of a machine loaded to 0.3 still serves most tasks. With "
-        "predictions that may come late best-fit at accuracy 0 is worse than choosing blindly.",
-    ),
-    Asked(
-        "rising", "5.2, Figures 1 and 2",
-        "completion rates rise with the accuracy of predictions",
-        rising,
-        "Where there are steps at all, they go up.",
-    ),
-    *(
-        Asked(
-            f"level, {WORDS[measure]}", "5.2",
-            f"best-fit completes {share(target)} of the {WORDS[measure]} at {share(PAPER)} "
-            "accuracy",
-            partial(level, measure=measure),
-            LEVEL if measure == JOBS else "",
-        )
-        for measure, target in AT_PAPER.items()
-    ),
-    Asked(
-        "above the log", "abstract, 5.2",
-        f"best-fit completes {points(GAIN, 1)} points more of the jobs than the log has "
-        f"({share(LOG)})",
-        above_the_log,
-        "10.5 % of the jobs are 11,808: 38 for each of the 307 failures, on nodes of 4 "
-        "processors. 27 % of the log's jobs were killed by failures or errors of any kind; a "
-        "tenth of all jobs dies of node failures only at 300 times their number. But where tasks "
-        "do not fit evenly into nodes, random-select gives some of them too little to meet their "
-        "deadline, and choosing by capacity gains as much without a single failure.",
-    ),
-    *(
-        Asked(
-            f"lead over {other}", "5.2",
-            f"at 60 % accuracy best-fit completes {points(target, 1)} points more of the tasks "
-            f"than {other}",
-            partial(lead, other=other),
-            LEADS[other],
-        )
-        for other, target in OVER.items()
-    ),
-    Asked(
-        "unreliable nodes", "abstract", "best-fit uses relatively unreliable nodes more",
-        unreliable,
-        "alpha = 0.5 prefers the node whose failure is foreseen soonest after the deadline; nodes "
-        "without one come last. With failures every few hours hardly any such node outlives a "
-        "deadline.",
-    ),
-)  # fmt: skip
-OF_NETWORK: Final = (
-    Asked(
-        "network, accuracy", "5.2",
-        "an order-8 neural network predicts the year with 76.5 % accuracy, 3.7 % false negatives",
-        network_accuracy,
-        "The paper does not define its accuracy; none of these definitions comes near. Half of "
-        "the forecasts come later than the failure; the failures without one are the first that a "
-        "node's log has.",
-    ),
-    Asked(
-        "network, gain", "5.2",
-        "with the network's predictions best-fit completes more than the cluster did",
-        network_gain,
-        "A forecast that comes late is a miss, and best-fit puts its tasks just before it. All "
-        "seeds share one year of failures here: the intervals are those of jobs alone.",
-    ),
-)  # fmt: skip
-"""About the paper's predictor, on the real failures."""
-
-
-def evaluate(found: Found) -> tuple[Claim, ...]:
-    """Return all claims in the order of the paper."""
-    asked = ASKED if found.foretold is None else (*ASKED, *OF_NETWORK)
-    return tuple(one.of(found) for one in asked)
+            cell = Cell(strategy, failures=REAL, predictor=NETWORK, study="network")
+            base = cell.at(strategy=other)
+            if other == STAYS:
+                base = Cell(STAYS, failures=REAL)
+            gain = found.runs.gain(cell, base, measure)
+            words.append(f"{strategy}, {WORDS[measure]} {gained(gain)}")
+            good += [gain.above] if strategy == BEST else []
+    mine = "; ".join(one for one in words if one.startswith(BEST))
+    return Finding("; ".join(words), HOLDS if all(good) else FAILS, mine)

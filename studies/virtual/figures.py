@@ -12,7 +12,9 @@ from studies.virtual.claims import AT_PAPER, LOG
 from studies.virtual.found import Found, aware
 from studies.virtual.study import (
     AWARE,
+    BASELINES,
     BEST,
+    BLIND,
     CAPACITY,
     DYNAMIC,
     FIRST,
@@ -24,6 +26,7 @@ from studies.virtual.study import (
     RANDOM,
     REAL,
     RELIABILITY,
+    STAYS,
     STRATEGIES,
     TASKS,
     WIDE_LOADS,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 DPI: Final = 110
 LOOKS: Final = {
     RANDOM: Look(style.BLACK, "X", ":", "random-select"),
+    STAYS: Look(style.GREY, "x", ":", "random-select that stays"),
     FIRST: Look(style.VERMILLION, "s", "--", "first-fit"),
     BEST: Look(style.BLUE, "o", "-", "best-fit (alpha 0.5)"),
     RELIABILITY: Look(style.SKY, "v", "-", "best-fit, alpha 0"),
@@ -62,7 +66,7 @@ TIMES: Final = "Failures, in multiples of the paper's 307 a year"
 
 def draw(found: Found) -> dict[str, Figure]:
     """Return all figures, by the names of their files."""
-    real = found.runs.has(Cell(RANDOM, failures=REAL))
+    real = found.runs.has(Cell(STAYS, failures=REAL))
     return {
         "figure-1.png": figure_of_paper(found, JOBS, 1, real),
         "figure-2.png": figure_of_paper(found, TASKS, 2, real),
@@ -85,17 +89,19 @@ def _accuracies(found: Found, cell: Cell) -> list[float]:
 
 
 def _curves(axes: Axes, found: Found, base: Cell, measure: str, *, gain: bool) -> None:
-    """Draw a line a strategy over accuracy; those that ask for no predictions are flat."""
-    blind = base.at(strategy=RANDOM, accuracy=-1.0)
+    """Draw a line a strategy over accuracy; those that ask for no predictions are flat, but for
+    their gain over random-select, which does."""
     x = _accuracies(found, base.at(strategy=BEST))
-    for strategy in (RANDOM, FIRST, BEST, OMNISCIENT):
+    for strategy in (*BASELINES, FIRST, BEST, OMNISCIENT):
         if gain and strategy == RANDOM:
             continue
-        asks = strategy in AWARE
-        cells = [base.at(strategy=strategy, accuracy=a if asks else -1.0) for a in x]
+        asks = strategy not in BLIND
         means = [
-            found.runs.gain(cell, blind, measure) if gain else found.runs.mean(cell, measure)
-            for cell in cells
+            found.runs.gain(cell, base.at(strategy=RANDOM, accuracy=a), measure)
+            if gain
+            else found.runs.mean(cell, measure)
+            for a in x
+            for cell in [base.at(strategy=strategy, accuracy=a if asks else -1.0)]
         ]
         _band(axes, [100 * a for a in x], means, strategy)
 
@@ -156,13 +162,13 @@ def figure_late(found: Found) -> Figure:
     """Draw gains over accuracy where predictions may come late, at the highest rate."""
     figure = style.new_figure((10.4, 3.9), DPI)
     rate = found.late_rates[-1]
-    blind = found.cell(RANDOM, rate)
     row = figure.subplots(1, 3)
     for axes, measure in zip(row, MEASURES, strict=True):
         axes.axhline(0, color=style.GREY, linewidth=0.9)
         for strategy in AWARE:
             x = [a for a in found.plan.accuracies if found.runs.has(found.late(strategy, rate, a))]
-            means = [found.runs.gain(found.late(strategy, rate, a), blind, measure) for a in x]
+            pairs = ([found.late(one, rate, a) for one in (strategy, RANDOM)] for a in x)
+            means = [found.runs.gain(one, base, measure) for one, base in pairs]
             _band(axes, [100 * a for a in x], means, strategy)
         style.dress(axes, "", ACCURACY, GAINED[measure])
     _together(figure, row[0], f"Predictions that may come late, {rate:g} x 307 failures")
@@ -176,7 +182,7 @@ def figure_gain_over_rate(found: Found) -> Figure:
     for axes, measure in zip(row, MEASURES, strict=True):
         for strategy in STRATEGIES:
             rates = [r for r in found.every if found.runs.has(found.cell(strategy, r))]
-            if strategy == RANDOM or not rates:
+            if strategy in BASELINES or not rates:
                 continue
             means = [found.gain(strategy, RANDOM, r, measure) for r in rates]
             _band(axes, rates, means, strategy)
@@ -265,7 +271,7 @@ def figure_width(found: Found) -> Figure:
     """Draw what is completed without a single failure, over the width of tasks."""
     figure = style.new_figure((10.4, 3.9), DPI)
     load = WIDE_LOADS[0]
-    narrow = Cell(RANDOM, rate=0.0, load=load, study="loads")
+    narrow = Cell(STAYS, rate=0.0, load=load, study="loads")
     row = figure.subplots(1, 3)
     for axes, measure in zip(row, MEASURES, strict=True):
         for strategy in (RANDOM, *AWARE):

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import forestall as fs
 from studies.kit.means import Mean, Runs
 from studies.virtual.inputs import Real
 from studies.virtual.network import Foretold
-from studies.virtual.study import BEST, JOBS, OMNISCIENT, PAPER, RANDOM, Cell, Plan
+from studies.virtual.study import BEST, BLIND, JOBS, PAPER, RANDOM, REAL, STAYS, USAGE, Cell, Plan
 
 HOLDS, FAILS = "holds", "does not hold"
 
@@ -36,9 +37,11 @@ def listed(rates: Sequence[float]) -> str:
 
 
 def aware(strategy: str, rate: float, accuracy: float = PAPER, **more: Any) -> Cell:
-    """Return the cell of a strategy, which asks for predictions or not."""
-    blind = strategy in (RANDOM, OMNISCIENT)
-    return Cell(strategy, -1.0 if blind else accuracy, rate).at(**more)
+    """Return the cell of a strategy, which asks for predictions or not; without failures nothing is
+    there to move for, and both baselines are one."""
+    if rate == 0 and strategy == RANDOM:
+        strategy = STAYS
+    return Cell(strategy, -1.0 if strategy in BLIND else accuracy, rate).at(**more)
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,15 @@ class Found:
     ----------
     plan : what was played
     runs : all of them
-    real, foretold : the real failures and what the network said of them, where they were played
+    real, foretold, jobs : the real failures, what the network said of them, and LANL's jobs, where
+        they were played
     """
 
     plan: Plan
     runs: Runs[Cell]
     real: Real | None = None
     foretold: Foretold | None = None
+    jobs: fs.Jobs | None = None
 
     @property
     def every(self) -> tuple[float, ...]:
@@ -81,7 +86,7 @@ class Found:
 
     def late(self, strategy: str, rate: float, accuracy: float = PAPER) -> Cell:
         """Return a cell of predictions that may come late; at an accuracy of 1 none does."""
-        if accuracy == 1 or strategy in (RANDOM, OMNISCIENT):
+        if accuracy == 1 or strategy in BLIND:
             return self.cell(strategy, rate, accuracy)
         return aware(strategy, rate, accuracy, study="two-sided", error="two-sided")
 
@@ -95,6 +100,10 @@ class Found:
     ) -> Cell:
         """Return a cell of tasks of `width` processors."""
         return aware(strategy, rate, accuracy, study="width", width=width, load=load)
+
+    def logged(self, strategy: str) -> Cell:
+        """Return a cell of LANL's own jobs on the real failures."""
+        return aware(strategy, 1.0, study=USAGE, failures=REAL, load=-1.0)
 
     def played(self, rate: float, least: float = 0.0, most: float = 1.0) -> tuple[float, ...]:
         """Return the accuracies from `least` to `most` that were played at a rate."""

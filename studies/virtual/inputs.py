@@ -14,15 +14,17 @@ import numpy.typing as npt
 import forestall as fs
 from studies.kit.files import found_in
 from studies.kit.text import share
+from studies.virtual.study import DAYS, Plan
 
 LANL_FILE: Final = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
 SYSTEM, FROM, TRAINED_FROM, TRAINING_DAYS = 20, "2004-09-01", "2003-09-01", 366
+BEGIN: Final = 1_094_018_400
+"""Unix s of the midnight with which that day began at Los Alamos (UTC - 6 h)."""
 NODES, PROCESSORS = 256, 4
 FAILURES: Final = 307
 DAY, HOUR = 86_400, 3600
 REPAIR: Final = fs.LognormalTimes(2.09 * HOUR, 0.717 * HOUR)
 """Mean and median of the 307 real repairs."""
-DAYS: Final = 365
 JOBS: Final = 112_454
 """Of a year, as in the paper."""
 whole_share: Final = partial(share, digits=0)
@@ -56,6 +58,46 @@ def read_real(data: Path) -> Real:
         )
     both = fs.read_failures(path, system=SYSTEM, start=TRAINED_FROM, days=TRAINING_DAYS + DAYS)
     return Real(_bare(year), _bare(replace(both, time=both.time - TRAINING_DAYS * DAY)))
+
+
+class Logs(NamedTuple):
+    """What LANL published: failures, and the jobs of the paper's year where they are at hand."""
+
+    real: Real
+    jobs: fs.Jobs | None
+
+
+def read_logs(data: Path | None, plan: Plan, usage: Path | None = None) -> Logs | None:
+    """Read the real logs: failures below the folder `data`, jobs from the file `usage`; they are
+    for whole years only.
+
+    Raises TraceError where a file is missing or is not what it should be, ParameterError for jobs
+    without failures or for a part of the year.
+    """
+    whole = plan.days == DAYS
+    if usage is not None and (data is None or not whole):
+        allowed = "the log of a whole year, with --data for its failures and without --quick"
+        raise fs.errors.ParameterError("--usage", str(usage), allowed)
+    if data is None or not whole:
+        return None
+    return Logs(read_real(data), None if usage is None else read_usage(usage))
+
+
+def read_usage(path: Path) -> fs.Jobs:
+    """Read the jobs that were submitted in the paper's year, on the clock of the failures.
+
+    Raises TraceError for another log, or one without jobs of that year.
+    """
+    jobs = fs.read_jobs(path, processors_per_node=PROCESSORS)
+    if jobs.epoch is None:
+        raise fs.errors.TraceError(
+            path, "tells no dates; expected LANL's usage log (LA-UR-06-0803)"
+        )
+    submit = jobs.submit + jobs.epoch - BEGIN
+    mine = (submit >= 0) & (submit < DAYS * DAY)
+    if not mine.any():
+        raise fs.errors.TraceError(path, f"has no job submitted in the {DAYS} days from {FROM}")
+    return replace(jobs, submit=submit, epoch=BEGIN).take(mine)
 
 
 def _bare(failures: fs.Failures) -> fs.Failures:

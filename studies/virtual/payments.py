@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from studies.kit.means import Mean
 from studies.virtual.found import Found
 from studies.virtual.inputs import PROCESSORS
-from studies.virtual.study import LOAD, RANDOM, STRATEGIES
+from studies.virtual.study import BASELINES, RANDOM, STRATEGIES, Cell
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Payment:
     Attributes
     ----------
     strategy, rate, measure : of what; predictions of the paper's accuracy
-    gain : over random-select, paired
+    gain : over random-select that migrates, paired
     noise : deviation of random-select's own rate from seed to seed, that is, from year to year
     """
 
@@ -50,7 +50,7 @@ def payments(found: Found, measure: str) -> list[Payment]:
             found.runs.mean(found.cell(RANDOM, rate), measure).deviation,
         )
         for strategy in STRATEGIES
-        if strategy != RANDOM
+        if strategy not in BASELINES
         for rate in found.every
         if found.runs.has(found.cell(strategy, rate))
     ]
@@ -77,11 +77,10 @@ class Bound:
     jobs: float
 
 
-def bound(found: Found, rate: float) -> Bound:
-    """Return the bound at a rate, at the grid's load."""
-    cell = found.cell(RANDOM, rate)
+def bound(found: Found, cell: Cell) -> Bound:
+    """Return the bound at the rate and load of a cell."""
     failures = found.runs.mean(cell, "failures_played").mean
-    hit = failures * PROCESSORS * LOAD
+    hit = failures * PROCESSORS * cell.load
     return Bound(
         failures,
         hit / found.runs.mean(cell, "tasks").mean,

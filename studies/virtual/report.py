@@ -32,8 +32,10 @@ from studies.virtual.study import (
     PAPER,
     RANDOM,
     REAL,
+    STAYS,
     STRATEGIES,
     TASKS,
+    USAGE,
     WIDE_LOADS,
     WIDTHS,
     WORDS,
@@ -54,13 +56,15 @@ OTHERS: Final[dict[str, tuple[str, Callable[[float], str]]]] = {
 """What else is told of a run, and how."""
 
 
-def jobs_section(plan: Plan) -> fs.reports.Table:
-    """Return what the generated jobs are like, by load."""
+def jobs_section(plan: Plan, logged: fs.Jobs | None) -> fs.reports.Table:
+    """Return what the generated jobs are like, by load, and those of LANL's log."""
     seeds = range(1, min(SHOWN, plan.seeds) + 1)
     rows = []
     for load in plan.loads:
         years = [year_of_jobs(seed, load, plan.days, "drawn") for seed in seeds]
         rows.append((f"{load:g}", *shown(OF_JOBS, years)))
+    if logged is not None:
+        rows.append(("LANL's own", *shown(OF_JOBS, [logged])))
     return table(("Load", *(one.head for one in OF_JOBS.values())), rows)
 
 
@@ -76,13 +80,16 @@ def failures_section(plan: Plan, real: Real | None) -> fs.reports.Table:
 
 def bounds_section(found: Found) -> fs.reports.Table:
     """Return what failures can cost at most, beside what they cost."""
-    idle = Cell(RANDOM, rate=0.0, study="loads")
+    cells = [found.cell(STAYS, rate) for rate in found.every]
+    low, more = found.plan.rates[0], found.plan.loads
+    cells += [aware(STAYS, low, load=load, study="loads") for load in more if load != LOAD]
     rows = []
-    for rate in found.every:
-        top, cell = bound(found, rate), found.cell(RANDOM, rate)
+    for cell in cells:
+        top, idle = bound(found, cell), Cell(STAYS, rate=0.0, load=cell.load, study="loads")
         rows.append(
             (
-                times(rate),
+                f"{cell.load:g}",
+                times(cell.rate),
                 f"{top.failures:,.0f}",
                 share(top.tasks, 2),
                 share(top.jobs, 2),
@@ -91,8 +98,9 @@ def bounds_section(found: Found) -> fs.reports.Table:
             )
         )
     head = (
-        "Rate", "Failures", "Tasks that can be hit, at most", "Jobs, at most",
-        "Tasks aborted, random", "Tasks, random against no failures, points", "Jobs", "Work",
+        "Load", "Rate", "Failures", "Tasks that can be hit, at most", "Jobs, at most",
+        "Tasks aborted, random-select that stays", "Tasks, against no failures, points", "Jobs",
+        "Work",
     )  # fmt: skip
     return table(head, rows)
 
@@ -100,20 +108,17 @@ def bounds_section(found: Found) -> fs.reports.Table:
 def grid_section(found: Found, measure: str) -> fs.reports.Table:
     """Return a completion rate by strategy and accuracy, a table for each rate."""
     sources = [(f"generated, {times(r)}", Cell(BEST, rate=r)) for r in found.plan.rates]
-    if found.runs.has(Cell(RANDOM, failures=REAL)):
+    if found.runs.has(Cell(STAYS, failures=REAL)):
         sources.insert(0, ("real", Cell(BEST, failures=REAL)))
     rows = []
     for name, base in sources:
-        blind = base.at(strategy=RANDOM, accuracy=-1.0)
-        first = found.runs.mean(blind, measure)
-        noise = f"{100 * first.deviation:.2f}"
-        rows.append((name, LOOKS[RANDOM].label, "", share(first.mean, 2), noise, "0"))
-        for strategy in STRATEGIES[1:]:
+        for strategy in STRATEGIES:
             for accuracy in (*found.plan.accuracies, -1.0):
                 cell = base.at(strategy=strategy, accuracy=accuracy)
                 if not found.runs.has(cell):
                     continue
                 level = found.runs.mean(cell, measure)
+                other = base.at(strategy=RANDOM, accuracy=accuracy if accuracy >= 0 else PAPER)
                 rows.append(
                     (
                         name,
@@ -121,7 +126,7 @@ def grid_section(found: Found, measure: str) -> fs.reports.Table:
                         f"{accuracy:g}" if accuracy >= 0 else "",
                         share(level.mean, 2),
                         f"{100 * level.deviation:.2f}",
-                        gained(found.runs.gain(cell, blind, measure)),
+                        "0" if cell == other else gained(found.runs.gain(cell, other, measure)),
                     )
                 )
     head = ("Failures", "Strategy", "Accuracy", "Completed", "Deviation of a year, points",
@@ -133,7 +138,7 @@ def begins(found: Found, measure: str) -> fs.reports.Table:
     """Return where each strategy begins to pay."""
     every = payments(found, measure)
     rows = []
-    for strategy in STRATEGIES[1:]:
+    for strategy in STRATEGIES[2:]:
         mine = [p for p in every if p.strategy == strategy]
         clear, visible = since(mine, lambda p: p.clear), since(mine, lambda p: p.visible)
         rows.append(
@@ -153,7 +158,7 @@ def begins(found: Found, measure: str) -> fs.reports.Table:
 
 def why_section(found: Found) -> fs.reports.Table:
     """Return other assumptions, each beside random-select under the same."""
-    rows = [row for rows in (_loads(found), _widths(found), _deadlines(found)) for row in rows]
+    rows = [*_loads(found), *_widths(found), *_deadlines(found), *_logged(found)]
     head = (
         "What differs", "Rate", "Random: tasks, jobs, work", "Best-fit over random, tasks", "Jobs",
         "Work", "Best-fit over first-fit, tasks", "Jobs", "Work", "Omniscient over random, tasks",
@@ -211,6 +216,12 @@ def _deadlines(found: Found) -> Iterator[tuple[str, ...]]:
         yield _row(found, name, high, study="slack", slack=slack)
 
 
+def _logged(found: Found) -> Iterator[tuple[str, ...]]:
+    if found.runs.has(found.logged(BEST)):
+        more = {"study": USAGE, "failures": REAL, "load": -1.0}
+        yield _row(found, "LANL's own jobs, real failures", 1.0, **more)
+
+
 def variants_section(found: Found) -> fs.reports.Table:
     """Return what other predictions and other means give, beside the case of the grid."""
     rows = list(_variants(found))
@@ -227,8 +238,9 @@ def _variants(found: Found) -> Iterator[tuple[str, ...]]:
                 continue
             name = f"predictions may come late, accuracy {accuracy:g}"
             best, first = (found.late(one, rate, accuracy) for one in (BEST, FIRST))
-            yield _beside(found, name, first, aware(RANDOM, rate), "random")
-            yield _beside(found, name, best, aware(RANDOM, rate), "random")
+            other = found.late(RANDOM, rate, accuracy)
+            yield _beside(found, name, first, other, "random, the same")
+            yield _beside(found, name, best, other, "random, the same")
             yield _beside(found, name, best, first, "first-fit, the same")
     for misses in (MISSES, 0.2):
         name = f"{share(misses)} false negatives"
@@ -242,11 +254,11 @@ def _variants(found: Found) -> Iterator[tuple[str, ...]]:
         yield _beside(found, "no migration", cell, aware(strategy, high), "migration")
         yield _beside(found, "no migration", cell, aware(RANDOM, high), "random")
     for rate in (low, high):
-        moving = Cell(RANDOM, PAPER, rate, study="random moves")
-        yield _beside(found, "random migrates too", moving, aware(RANDOM, rate), "random")
-        blind, seeing = (aware(s, rate, study="checkpoints") for s in (RANDOM, BEST))
-        yield _beside(found, "hourly checkpoints", blind, aware(RANDOM, rate), "random without")
-        yield _beside(found, "hourly checkpoints", seeing, blind, "random with checkpoints")
+        yield _beside(found, "random stays", aware(STAYS, rate), aware(RANDOM, rate), "random")
+        blind, seeing = (aware(s, rate, study="checkpoints") for s in (STAYS, BEST))
+        for base, beside in ((STAYS, "the same without"), (RANDOM, "random without")):
+            yield _beside(found, "hourly checkpoints", blind, aware(base, rate), beside)
+        yield _beside(found, "hourly checkpoints", seeing, blind, "random that stays, with them")
 
 
 def _beside(found: Found, name: str, cell: Cell, base: Cell, beside: str) -> tuple[str, ...]:
@@ -279,6 +291,8 @@ def notes(found: Found) -> str:
 - Deadlines are submit plus request, and tasks that run are stopped there. Predictions are drawn
   with one error, uniform in [0, 2 (1 - accuracy)] of the gap, always early, unless said otherwise.
 - The load is {LOAD:g} where nothing else is said: jobs hardly wait, so that failures alone decide.
+- Random-select moves tasks to nodes drawn at random, as in the paper (Section 4.1), and decides
+  what claims are held to; one that stays, blind to all predictions, is told beside it.
 - "Work" is that of the tasks completed in time, as a share of the work of all tasks.
 """
 
@@ -288,7 +302,7 @@ def sections(found: Found, claims: Sequence[Claim]) -> dict[str, Blocks]:
     head = ("The paper's claim", "Section", "Measured", "Verdict")
     return {
         "How it was played": listing(notes(found)),
-        "Jobs": jobs_section(found.plan),
+        "Jobs": jobs_section(found.plan, found.jobs),
         "Failures": failures_section(found.plan, found.real),
         "What failures can cost": bounds_section(found),
         "Claims": claims_section(head, claims, ("claim", "section", "measured"), whys(claims)),

@@ -18,7 +18,18 @@ from studies.virtual.inputs import (
     year_of_failures,
     year_of_jobs,
 )
-from studies.virtual.study import ALPHAS, BEST, NETWORK, OMNISCIENT, RANDOM, REAL, Case
+from studies.virtual.study import (
+    ALPHAS,
+    BEST,
+    BLIND,
+    NETWORK,
+    OMNISCIENT,
+    RANDOM,
+    REAL,
+    STAYS,
+    USAGE,
+    Case,
+)
 
 Int = npt.NDArray[np.int64]
 
@@ -30,29 +41,31 @@ UNIT: Final = 1000 * HOUR
 
 @dataclass(frozen=True)
 class Given:
-    """What cases are played with besides generated traces: the real failures of a year and the
-    network's predictions of them, where there are any, and the length of the log, days."""
+    """What cases are played with besides generated traces: the real failures of a year, the
+    network's predictions of them and the jobs of that year, where there are any, and the length of
+    the log, days."""
 
     days: int
     real: fs.Failures | None = None
     network: fs.Predictions | None = None
+    jobs: fs.Jobs | None = None
 
 
 def parameters_of(case: Case) -> dict[str, Any]:
     """Return the parameters of the simulation; all else is as in the paper."""
-    aware = case.strategy not in (RANDOM, OMNISCIENT)
+    named = {STAYS: RANDOM, **dict.fromkeys(ALPHAS, BEST)}
     return {
         "nodes": NODES,
         "processors_per_node": PROCESSORS,
-        "strategy": BEST if case.strategy in ALPHAS else case.strategy,
+        "strategy": named.get(case.strategy, case.strategy),
+        "random_stays": case.strategy == STAYS,
         "alpha": ALPHAS.get(case.strategy, 0.5),
         "prediction_accuracy": case.accuracy if case.accuracy >= 0 else 1.0,
         "prediction_error": case.error,
-        "false_negatives": case.misses if aware else 0.0,
+        "false_negatives": 0.0 if case.strategy in BLIND else case.misses,
         "migration": case.migration,
         "migration_cost": case.cost,
         "backfill": case.backfill,
-        "random_migrates": case.moves,
         "checkpoint": "periodic" if case.checkpoints else "none",
         "checkpoint_overhead": case.cost,
         "task_processors": case.width,
@@ -60,6 +73,14 @@ def parameters_of(case: Case) -> dict[str, Any]:
         "downtime": "log",
         "seed": case.seed,
     }
+
+
+def jobs_of(case: Case, given: Given) -> fs.Jobs:
+    """Return the jobs that the case is played with."""
+    if case.requests == USAGE:
+        assert given.jobs is not None, "a case of LANL's jobs without them"
+        return given.jobs
+    return year_of_jobs(case.seed, case.load / case.width, given.days, case.requests)
 
 
 def failures_of(case: Case, given: Given) -> fs.Failures:
@@ -75,7 +96,7 @@ def failures_of(case: Case, given: Given) -> fs.Failures:
 def predictions_of(case: Case, given: Given) -> fs.Predictions | None:
     """Return what is foreseen in the case where its parameters do not say it: the network's
     predictions, and nothing where jobs are placed and stay at random."""
-    if case.strategy == RANDOM and not case.moves:
+    if case.strategy == STAYS:
         return fs.Predictions.none()
     if case.predictor == NETWORK and case.strategy != OMNISCIENT:
         assert given.network is not None, "a case of the network without its predictions"
@@ -86,7 +107,7 @@ def predictions_of(case: Case, given: Given) -> fs.Predictions | None:
 def result_of(case: Case, given: Given) -> fs.VirtualResult:
     """Play a case."""
     return fs.simulate_virtual(
-        year_of_jobs(case.seed, case.load / case.width, given.days, case.requests),
+        jobs_of(case, given),
         failures_of(case, given),
         predictor=predictions_of(case, given),
         **parameters_of(case),

@@ -7,13 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from studies.kit.means import Chosen
-from studies.virtual.inputs import DAYS
 
 RANDOM, FIRST, BEST, OMNISCIENT = "random", "first-fit", "best-fit", "omniscient"
+DAYS: Final = 365
+STAYS = "random stays"
+"""Random-select that moves no task: the blind baseline. The paper's moves them (Section 4.1), to
+nodes drawn at random."""
+BLIND: Final = (STAYS, OMNISCIENT)
+"""What no prediction is asked for."""
 CAPACITY, RELIABILITY, DYNAMIC = "best-fit 1", "best-fit 0", "best-fit dynamic"
 ALPHAS: Final[dict[str, float | str]] = {CAPACITY: 1.0, RELIABILITY: 0.0, DYNAMIC: "dynamic"}
 AWARE: Final = (FIRST, BEST)
-STRATEGIES: Final = (RANDOM, FIRST, BEST, RELIABILITY, CAPACITY, DYNAMIC, OMNISCIENT)
+BASELINES: Final = (RANDOM, STAYS)
+PLAYED: Final = (RANDOM, *AWARE)
+"""Played at each accuracy."""
+STRATEGIES: Final = (*BASELINES, FIRST, BEST, RELIABILITY, CAPACITY, DYNAMIC, OMNISCIENT)
 
 PAPER: Final = 0.765
 ACCURACIES: Final = (0.0, 0.2, 0.4, 0.6, 0.765, 0.8, 1.0)
@@ -36,6 +44,8 @@ HIGH: Final = 30.0
 """The rate at which the runs that tell why are made."""
 
 REAL, MADE, NETWORK, SYNTHETIC = "real", "generated", "network", "synthetic"
+USAGE: Final = "usage"
+"""The jobs of LANL's usage log, in place of generated ones."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +60,11 @@ class Case:
     accuracy : of synthetic predictions; -1 where the strategy asks for none
     rate, load : times the paper's failures (0: none); offered load of the jobs
     failures : "generated" or "real"; predictor : "synthetic" or "network"
-    requests : "drawn", "48 h" or "slack" (deadline after `slack` run times)
+    requests : "drawn", "48 h", "slack" (deadline after `slack` run times), or "usage" (the jobs of
+        LANL's log, whose `load` is -1)
     error, misses : "early" or "two-sided" predictions, and the share of failures without one
-    backfill, moves, checkpoints : whether jobs may pass others; whether "random" migrates too;
-        whether aborted tasks restart from hourly checkpoints, which take as long as a migration
+    backfill, checkpoints : whether jobs may pass others; whether aborted tasks restart from hourly
+        checkpoints, which take as long as a migration
     migration, cost : "stop-and-copy" or "none"; s that a migration takes
     width : processors of a task; `load` counts all of them
     """
@@ -71,7 +82,6 @@ class Case:
     error: str = "early"
     misses: float = 0.0
     backfill: bool = False
-    moves: bool = False
     checkpoints: bool = False
     migration: str = "stop-and-copy"
     cost: int = 12
@@ -110,15 +120,17 @@ QUICK: Final = Plan(
 )
 
 
-def cases(plan: Plan, *, real: bool) -> list[Case]:
+def cases(plan: Plan, *, real: bool, usage: bool = False) -> list[Case]:
     """Return all runs of a plan, those of one seed together."""
     found: list[Case] = []
     for seed in range(1, plan.seeds + 1):
         mine = [*_grid(plan, seed, real), *_more(plan, seed), *_costs(plan, seed)]
         mine += [*_late(plan, seed), *_wide(plan, seed)]
-        mine += [Case("loads", seed, RANDOM, rate=0.0, load=load) for load in plan.loads]
+        mine += [Case("loads", seed, STAYS, rate=0.0, load=load) for load in plan.loads]
         if seed <= plan.few:
             mine += [*_loads(plan, seed), *_why(plan, seed)]
+            log = Case(USAGE, seed, "", load=-1.0, failures=REAL, requests=USAGE)
+            mine += all_of(log) if usage else ()
         found += sorted(mine, key=lambda case: (case.requests, case.load, case.width, case.rate))
     return found
 
@@ -127,17 +139,17 @@ def _grid(plan: Plan, seed: int, real: bool) -> Iterator[Case]:
     """Give the paper's study, at each failure rate and on the real failures."""
     sources = [(rate, MADE) for rate in plan.rates] + ([(1.0, REAL)] if real else [])
     for rate, failures in sources:
-        case = Case("grid", seed, RANDOM, rate=rate, failures=failures)
+        case = Case("grid", seed, STAYS, rate=rate, failures=failures)
         yield case
         yield replace(case, strategy=OMNISCIENT)
         ends = rate in (min(plan.rates), max(plan.rates))
         for accuracy in plan.accuracies if ends else coarse(plan):
-            for strategy in AWARE:
+            for strategy in PLAYED:
                 yield replace(case, strategy=strategy, accuracy=accuracy)
         for strategy in ALPHAS:
             yield replace(case, strategy=strategy, accuracy=PAPER)
         if failures == REAL:
-            for strategy in AWARE:
+            for strategy in PLAYED:
                 yield replace(case, study="network", strategy=strategy, predictor=NETWORK)
 
 
@@ -146,17 +158,17 @@ def coarse(plan: Plan) -> tuple[float, ...]:
     return tuple(a for a in plan.accuracies if a in (0.0, 0.4, 0.6, PAPER, 1.0))
 
 
-def four(base: Case) -> Iterator[Case]:
-    """Give a case for each of the four strategies, at the paper's accuracy where they ask."""
-    for strategy in (RANDOM, FIRST, BEST, OMNISCIENT):
-        yield replace(base, strategy=strategy, accuracy=PAPER if strategy in AWARE else -1.0)
+def all_of(base: Case) -> Iterator[Case]:
+    """Give a case for each of the strategies, at the paper's accuracy where they ask."""
+    for strategy in (*BASELINES, *AWARE, OMNISCIENT):
+        yield replace(base, strategy=strategy, accuracy=-1.0 if strategy in BLIND else PAPER)
 
 
 def _more(plan: Plan, seed: int) -> Iterator[Case]:
     for rate in plan.more_rates:
         base = Case("more failures", seed, "", rate=rate)
-        yield from four(base)
-        for strategy in AWARE:
+        yield from all_of(base)
+        for strategy in PLAYED:
             yield replace(base, strategy=strategy, accuracy=0.6)
 
 
@@ -166,7 +178,7 @@ def _costs(plan: Plan, seed: int) -> Iterator[Case]:
     for cost in (0, 600):
         yield Case("migration cost", seed, BEST, PAPER, rate=high, cost=cost)
     for rate in (low, high):
-        yield Case("checkpoints", seed, RANDOM, rate=rate, checkpoints=True)
+        yield Case("checkpoints", seed, STAYS, rate=rate, checkpoints=True)
         yield Case("checkpoints", seed, BEST, PAPER, rate=rate, checkpoints=True)
 
 
@@ -184,7 +196,7 @@ def late_rates(plan: Plan) -> tuple[float, ...]:
 def _late(plan: Plan, seed: int) -> Iterator[Case]:
     for rate in late_rates(plan):
         for accuracy in late_accuracies(plan, rate):
-            for strategy in AWARE:
+            for strategy in PLAYED:
                 yield Case("two-sided", seed, strategy, accuracy, rate, error="two-sided")
 
 
@@ -192,15 +204,15 @@ def _wide(plan: Plan, seed: int) -> Iterator[Case]:
     """Give tasks of other widths: without failures, at the paper's rate and at the highest."""
     for width in WIDTHS:
         for load in WIDE_LOADS:
-            base = Case("width", seed, RANDOM, rate=0.0, load=load, width=width)
+            base = Case("width", seed, STAYS, rate=0.0, load=load, width=width)
             yield base
             for strategy in AWARE:
                 yield replace(base, strategy=strategy, accuracy=PAPER)
         base = replace(base, load=WIDE_LOADS[0])
-        for strategy in AWARE:
+        for strategy in PLAYED:
             yield replace(base, strategy=strategy, accuracy=0.6, rate=min(plan.rates))
         for rate in (min(plan.rates), max(plan.rates)):
-            yield from four(replace(base, rate=rate))
+            yield from all_of(replace(base, rate=rate))
 
 
 def _loads(plan: Plan, seed: int) -> Iterator[Case]:
@@ -208,26 +220,24 @@ def _loads(plan: Plan, seed: int) -> Iterator[Case]:
         if load == LOAD:
             continue
         for rate in (min(plan.rates), max(plan.rates)):
-            yield from four(Case("loads", seed, "", rate=rate, load=load))
-        base = Case("backfill", seed, RANDOM, rate=0.0, load=load, backfill=True)
+            yield from all_of(Case("loads", seed, "", rate=rate, load=load))
+        base = Case("backfill", seed, STAYS, rate=0.0, load=load, backfill=True)
         yield base
         yield from (
-            c for c in four(replace(base, rate=max(plan.rates))) if c.strategy != OMNISCIENT
+            c for c in all_of(replace(base, rate=max(plan.rates))) if c.strategy != OMNISCIENT
         )
 
 
 def _why(plan: Plan, seed: int) -> Iterator[Case]:
     high = max(plan.rates)
-    yield from four(Case("48 h", seed, "", rate=high, requests="48 h"))
+    yield from all_of(Case("48 h", seed, "", rate=high, requests="48 h"))
     for slack in (1.1, 4.0):
-        yield from four(Case("slack", seed, "", rate=high, requests="slack", slack=slack))
+        yield from all_of(Case("slack", seed, "", rate=high, requests="slack", slack=slack))
     base = Case("why", seed, BEST, PAPER, rate=high)
     for misses in (MISSES, 0.2):
         yield replace(base, study="false negatives", misses=misses)
     for strategy in AWARE:
         yield replace(base, study="no migration", strategy=strategy, migration="none")
-    for rate in (min(plan.rates), high):
-        yield Case("random moves", seed, RANDOM, PAPER, rate=rate, moves=True)
 
 
 # Cells of the table of runs, and what is compared -------------------------------------------------

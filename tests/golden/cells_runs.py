@@ -90,7 +90,7 @@ def _virtual() -> Iterator[Cell]:
         "pre-copy": "--migration pre-copy --vm-memory 2000 --dirty-rate 20 --max-downtime 0.5",
         "past-deadline": "--past-deadline run --repeat-failures",
         "checkpoint": "--checkpoint periodic --checkpoint-interval 20m --checkpoint-overhead 1m",
-        "backfill": "--backfill --strategy random --random-migrates",
+        "backfill": "--backfill --strategy random --random-stays",
         "shares": "--task-processors 0.5 --least-rate 0.25",
     }.items():
         yield run(f"virtual-{name}", f"{VIRTUAL} {options}")

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from studies.virtual import network
 from studies.virtual.inputs import (
+    BEGIN,
     DAY,
     LANL_FILE,
     NODES,
@@ -21,11 +22,14 @@ from studies.virtual.inputs import (
     REPAIR,
     TRAINING_DAYS,
     Real,
+    read_logs,
     read_real,
+    read_usage,
     worst_quarter,
     year_of_failures,
     year_of_jobs,
 )
+from studies.virtual.study import QUICK, Plan
 
 
 def traits(log: Failures) -> dict[str, float]:
@@ -99,16 +103,52 @@ def small() -> Real:
     return Real(both.take(both.time >= 0), both)
 
 
-def test_the_network_is_asked_daily_and_after_each_failure() -> None:
+def test_the_network_is_asked_once_a_gap() -> None:
     real = small()
-    said = network.foretold(real).predictions
-    days = np.unique(said.known[said.node == 7])
-    assert np.array_equal(days, np.arange(365) * DAY)
+    told = network.foretold(real)
+    said = told.predictions
+    assert np.array_equal(said.known[said.node == 7], [0])
     assert (said.expected > said.known).all()
     own = said.node == 1
-    assert set(real.year.time[real.year.node == 1]) <= set(said.known[own])
+    assert said.known[own].tolist() == [0, 10 * DAY, 20 * DAY]
     regular = said.expected[said.node == 0] - said.known[said.node == 0]
     assert np.median(regular) < np.median(said.expected[own] - said.known[own])
+    # Early is what has come by the second of the failure that ends the gap.
+    early = 0
+    for node in (0, 1):
+        times = real.year.time[real.year.node == node]
+        early += int((said.expected[said.node == node][: len(times)] <= times).sum())
+    assert (told.early, told.failures) == (early, len(real.year))
+
+
+USAGE = "{end} 7 {size} {submit} 0 0 {start} 1.0 1.0 2 {batch} finished / 1-2 /\n"
+
+
+def test_jobs_of_the_usage_log_are_on_the_clock_of_the_failures(tmp_path: Path) -> None:
+    """The first midnight at Los Alamos is 0; jobs of other years are left out."""
+    rows = [(BEGIN - 10, 4), (BEGIN, 5), (BEGIN + 365 * DAY - 1, 1024), (BEGIN + 365 * DAY, 4)]
+    lines = [
+        USAGE.format(end=at + 70, size=size, submit=at, start=at + 10, batch=n)
+        for n, (at, size) in enumerate(rows)
+    ]
+    path = tmp_path / "usage"
+    path.write_text("".join(lines))
+    jobs = read_usage(path)
+    assert jobs.submit.tolist() == [0, 365 * DAY - 1]
+    assert (jobs.size.tolist(), jobs.runtime.tolist()) == ([2, 256], [60, 60])
+    path.write_text(lines[0])
+    with pytest.raises(TraceError, match="has no job submitted in the 365 days from 2004-09-01"):
+        read_usage(path)
+    path.write_text("1 0 5 60 4 -1 -1 4 60 -1 1 1 1 -1 1 -1 -1 -1\n")
+    with pytest.raises(TraceError, match="tells no dates; expected LANL's usage log"):
+        read_usage(path)
+
+
+def test_jobs_of_the_usage_log_need_the_failures_of_the_whole_year(tmp_path: Path) -> None:
+    for data, plan in ((None, Plan()), (tmp_path, QUICK)):
+        with pytest.raises(ParameterError, match="the log of a whole year, with --data"):
+            read_logs(data, plan, tmp_path / "usage")
+    assert read_logs(None, Plan()) is None
 
 
 def test_the_network_knows_nothing_of_what_comes_later() -> None:

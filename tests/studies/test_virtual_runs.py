@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from forestall.model.failures import Failures
+from forestall.model.jobs import Jobs
 from forestall.model.predictions import Predictions
 from forestall.model.virtual_books import Ended
 from studies.kit.kept_runs import play_all
@@ -31,12 +32,14 @@ from studies.virtual.study import (
     OMNISCIENT,
     RANDOM,
     REAL,
+    STAYS,
+    USAGE,
     Case,
     Plan,
 )
 
 GIVEN = Given(days=3)
-HIGH = Case("grid", 1, RANDOM, rate=100.0)
+HIGH = Case("grid", 1, STAYS, rate=100.0)
 
 
 def test_every_case_is_played_once_and_shares_its_seed() -> None:
@@ -57,6 +60,19 @@ def test_cases_say_what_is_simulated() -> None:
     assert (found["migration_cost"], found["task_processors"]) == (5, 1.5)
     assert (found["prediction_accuracy"], found["prediction_error"]) == (0.4, "two-sided")
     assert parameters_of(replace(case, checkpoints=True))["checkpoint"] == "periodic"
+    blind = parameters_of(replace(case, strategy=STAYS))
+    assert (blind["strategy"], blind["random_stays"], blind["false_negatives"]) == (RANDOM, True, 0)
+    assert not parameters_of(replace(case, strategy=RANDOM))["random_stays"]
+
+
+def test_jobs_of_the_usage_log_take_the_place_of_generated_ones() -> None:
+    jobs = Jobs.build([0, 50], [2, 1], [100, 100])
+    real = Failures.build([5], [3], [60])
+    given = Given(365, real, None, jobs)
+    mine = [one for one in study.cases(Plan(seeds=1), real=True, usage=True) if one.study == USAGE]
+    assert {one.strategy for one in mine} == {RANDOM, STAYS, FIRST, BEST, OMNISCIENT}
+    rows = [play_case(one, given) for one in mine]
+    assert {(row["jobs"], row["tasks"], row["failures_played"]) for row in rows} == {(2, 3, 1)}
 
 
 def foreseen(case: Case) -> Predictions:
@@ -70,7 +86,7 @@ def test_failures_and_predictions_of_a_case() -> None:
     assert failures_of(replace(HIGH, failures=REAL), given) is real
     log = failures_of(HIGH, GIVEN)
     assert len(foreseen(HIGH)) == 0
-    assert len(foreseen(replace(HIGH, moves=True, accuracy=0.5))) > 0
+    assert len(foreseen(replace(HIGH, strategy=RANDOM, accuracy=0.5))) > 0
     one, two = (foreseen(replace(HIGH, strategy=s, accuracy=0.5)) for s in (BEST, FIRST))
     assert np.array_equal(one.expected, two.expected)
     true = foreseen(replace(HIGH, strategy=OMNISCIENT))
@@ -80,7 +96,8 @@ def test_failures_and_predictions_of_a_case() -> None:
     asked = replace(HIGH, strategy=BEST, accuracy=0.5, predictor=NETWORK)
     assert predictions_of(asked, heard) is said
     assert result_of(asked, heard).outcome.predictions is said
-    assert len(predictions_of(replace(asked, strategy=RANDOM), heard)) == 0
+    assert predictions_of(replace(asked, strategy=RANDOM), heard) is said
+    assert len(predictions_of(replace(asked, strategy=STAYS), heard)) == 0
     assert predictions_of(replace(asked, strategy=OMNISCIENT), heard) is None
 
 
@@ -115,13 +132,13 @@ def test_without_failures_strategies_differ_in_nothing_but_places() -> None:
 def test_tasks_that_do_not_divide_a_node_tell_the_strategies_apart() -> None:
     wide = replace(HIGH, rate=0.0, load=0.7, width=3.0)
     random, best = (
-        play_case(replace(wide, strategy=s, accuracy=0.5), GIVEN) for s in (RANDOM, BEST)
+        play_case(replace(wide, strategy=s, accuracy=0.5), GIVEN) for s in (STAYS, BEST)
     )
     assert best["work_completion"] > random["work_completion"] + 0.02
 
 
 def test_true_predictions_save_what_random_loses() -> None:
-    random, all_known = (play_case(replace(HIGH, strategy=s), GIVEN) for s in (RANDOM, OMNISCIENT))
+    random, all_known = (play_case(replace(HIGH, strategy=s), GIVEN) for s in (STAYS, OMNISCIENT))
     assert all_known["aborted"] < random["aborted"] / 2
     assert all_known["work_completion"] > random["work_completion"]
 

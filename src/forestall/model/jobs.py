@@ -35,6 +35,7 @@ class Jobs:
     source : where they came from
     cleaning : what was left out or changed on reading
     nodes : size of the machine in nodes as the log's header says, or None
+    epoch : s since 1970 of time 0, where the log tells it
     """
 
     job: Ints
@@ -47,6 +48,7 @@ class Jobs:
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)
     nodes: int | None = None
+    epoch: int | None = None
 
     def __post_init__(self) -> None:
         lengths = {len(a) for a in (self.job, self.submit, self.size, self.runtime, self.estimate)}

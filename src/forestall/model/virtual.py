@@ -28,6 +28,7 @@ class TaskEventKind(IntEnum):
 
     Ties within a kind go by job and task, or by node. FORESEEN is a new prediction for a node;
     LEAVE_DUE comes `lead` seconds before the predicted time, or at once where a node is drained;
+    OVERLOADED when a node has been above its limit of load for as long as that may be;
     MIGRATION_FAILED is a live migration that broke, the machine living on at its source.
 
     Only real machines bring the later ones. STARTED: a task is seen to run on a node, asked for or
@@ -48,16 +49,17 @@ class TaskEventKind(IntEnum):
     LEAVE_DUE = 6
     SUBMITTED = 7
     PASS = 8
-    MIGRATION_FAILED = 9
-    STARTED = 10
-    CANCELLED = 11
-    TASK_FAILED = 12
-    START_REFUSED = 13
-    REQUEUED = 14
-    NODE_DRAINED = 15
-    NODE_RETURNED = 16
-    MOVE_DUE = 17
-    DOUBTED = 18
+    OVERLOADED = 9
+    MIGRATION_FAILED = 10
+    STARTED = 11
+    CANCELLED = 12
+    TASK_FAILED = 13
+    START_REFUSED = 14
+    REQUEUED = 15
+    NODE_DRAINED = 16
+    NODE_RETURNED = 17
+    MOVE_DUE = 18
+    DOUBTED = 19
 
     @property
     def rank(self) -> int:
@@ -97,6 +99,7 @@ _RANKS: Final = {
             "DOUBTED",
             "LEAVE_DUE",
             "MOVE_DUE",
+            "OVERLOADED",
             "SUBMITTED",
             "PASS",
         ]
@@ -108,6 +111,7 @@ _ABOUT_NODES: Final = frozenset(
         TaskEventKind.NODE_FAILED,
         TaskEventKind.FORESEEN,
         TaskEventKind.LEAVE_DUE,
+        TaskEventKind.OVERLOADED,
         TaskEventKind.NODE_DRAINED,
         TaskEventKind.NODE_RETURNED,
         TaskEventKind.DOUBTED,
@@ -141,6 +145,7 @@ class TaskReason(IntEnum):
     NODE_FAILED = 8
     DEADLINE_CAME = 9
     TARGET_FAILED = 10
+    OVERLOADED = 11
 
 
 _TEXT: Final = {
@@ -154,6 +159,7 @@ _TEXT: Final = {
     TaskReason.NO_TIME_LEFT: "a move would not end before the deadline at {deadline}",
     TaskReason.NODE_FAILED: "node {source} failed",
     TaskReason.DEADLINE_CAME: "the deadline came",
+    TaskReason.OVERLOADED: "node {source} has been above its limit of load for too long",
     TaskReason.TARGET_FAILED: "node {node}, the target of its move, failed",
 }
 

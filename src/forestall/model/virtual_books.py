@@ -72,8 +72,8 @@ MOVE: Final = np.dtype(
         ("outcome", "i8"),
     ]
 )
-"""A migration: when it began and when it ended or broke, s; the predicted time that it fled, or -1;
-job, task, nodes; what became of it."""
+"""A migration: when it began and when it ended or broke, s; the predicted time that it fled, FAR
+where it fled none; job, task, nodes; what became of it."""
 
 STRUCK: Final = np.dtype([("time", "i8"), ("number", "i8"), ("tasks", "i8"), ("lost", "i8")])
 """A failure that was played: when, s; its position in the failure log; tasks on the node then; work

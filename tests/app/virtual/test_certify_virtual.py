@@ -180,7 +180,6 @@ TAMPERINGS = [
     ("migrations", "2,12,12,arrived", "2,13,12,arrived", "moves and the stays they link"),
     ("migrations", "2,12,12,arrived", "2,12,13,arrived", "moves and the stays they link"),
     ("migrations", "arrived", "target failed", "moves and the stays they link"),
-    ("summary", '"strategy": "best-fit"', '"strategy": "random"', "moves and the stays they link"),
     ("summary", '"stop-and-copy"', '"none"', "moves and the stays they link"),
     ("summary", '"lead": null', '"lead": 1', "moves and the stays they link"),
     # Account and measures.
@@ -386,3 +385,26 @@ def test_runs_without_moves_failures_or_stays(tmp_path: Path) -> None:
     lone = by_hand.made([(1, 5, 2, 10, 9)], [], [], [(-1, -1, 0, 0, 1)], [], [], 9, nodes=1)
     certificate = certify(saved(lone, tmp_path))
     assert certificate.passed, str(certificate)
+
+
+# ------------------------------------------------------------------------------- overload
+
+FULL = {
+    "nodes": 2, "processors_per_node": 2, "strategy": "best-fit", "alpha": 1.0,
+    "overload_limit": 0.7, "overload_hold": 10, "migration_cost": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"overload_limit": 0.7', '"overload_limit": 0.4', "overloads node 1"),
+        ('"overload_hold": 10', '"overload_hold": 11', "within its limit in the 11 s before"),
+        ('"overload_limit": 0.7', '"other": 0.7', "flees no failure, and no node has a limit"),
+    ],
+)
+def test_moves_for_overload(old: str, new: str, says: str, tmp_path: Path) -> None:
+    folder = saved(play_virtual(*prepared(Case([(0, 2, 30, 90)], settings=FULL))), tmp_path)
+    assert certify(folder).passed
+    replace(folder / "summary.json", old, new)
+    assert says in failed(certify(folder))["moves and the stays they link"]

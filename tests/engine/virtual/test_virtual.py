@@ -176,10 +176,12 @@ def test_what_the_compiled_loop_decided_is_decided_again(strategy: str, migratio
         processors_per_node=3,
         strategy=strategy,
         migration=migration,
-        random_migrates=True,
         checkpoint="periodic",
         checkpoint_interval=50,
         checkpoint_overhead=5,
+        overload_limit=0.6,
+        overload_hold=20,
+        tau="learned",
     )
     workload = prepare_virtual(jobs, parameters)
     outcome = play_virtual(workload, failures, told, parameters, log_events=True)

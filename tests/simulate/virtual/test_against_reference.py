@@ -49,7 +49,7 @@ def test_small_cases(case: Case) -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("migration", MIGRATIONS)
 def test_each_strategy_with_each_migration(strategy: str, migration: str) -> None:
-    @given(virtual_cases(strategy=strategy, migration=migration, random_migrates=True))
+    @given(virtual_cases(strategy=strategy, migration=migration, random_stays=False))
     @settings(max_examples=25)
     def same(case: Case) -> None:
         compare(case)
@@ -99,7 +99,8 @@ def test_how_long_a_migration_takes(case: Case) -> None:
     copy, standstill = migration_seconds(parameters)
     assert (transfer_of(parameters).copy, transfer_of(parameters).standstill) == (copy, standstill)
     told = case.settings["lead"]
-    assert lead_of(parameters) == (copy + standstill if told is None else told)
+    unknown = -1 if parameters.tau == "learned" else copy + standstill
+    assert lead_of(parameters) == (unknown if told is None else told)
 
 
 @given(virtual_cases(least_rate=0.001))
@@ -244,11 +245,12 @@ def test_every_move_joins_two_stays(case: Case) -> None:
     )
     assert [row[:5] for row in arrivals] == expected
     assert np.all(moves["source"] != moves["target"])
-    assert np.all(moves["predicted"] < FAR)
+    fled = moves["predicted"] < FAR
+    assert np.all(fled) or p.overload_limit is not None
     arrived = moves["outcome"] == MoveEnd.ARRIVED
     assert np.array_equal(moves["end"][arrived], moves["time"][arrived] + tau)
     assert np.all(moves["end"][~arrived] <= moves["time"][~arrived] + tau)
-    if p.migration == "none" or (p.strategy == "random" and not p.random_migrates):
+    if p.migration == "none" or (p.strategy == "random" and p.random_stays):
         assert len(moves) == 0
 
 
@@ -282,5 +284,6 @@ def test_nothing_depends_on_when_the_clock_began(case: Case, later: int) -> None
         ours, theirs = getattr(first, table).copy(), getattr(second, table)
         for name in times:
             never = (ours[name] == -1) & (ours["dropped"] == 1) if table == "jobs" else False
+            never |= ours[name] == FAR
             ours[name] += np.where(never, 0, later)
         assert ours.tobytes() == theirs.tobytes(), (table, case)

@@ -52,9 +52,12 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "dirty_rate": (0.0, 20.0, 45.0, 200.0),
     "max_downtime": (0.3, 2.5, 60.0),
     "lead": (None, None, 0, 1, 5, 20),
+    "tau": ("told", "told", "learned"),
+    "overload_limit": (None, None, 0.5, 0.7, 0.9),
+    "overload_hold": (1, 2, 5, 20),
     "past_deadline": ("stop", "run"),
     "backfill": (False, True),
-    "random_migrates": (False, True),
+    "random_stays": (False, True),
     "task_processors": (1.0, 0.5, 1.5, 0.3, 2.0, 0.001),
     "least_rate": (0.1, 0.001, 0.5, 0.3, 1.0),
     "checkpoint": ("none", "periodic", "periodic"),
@@ -168,7 +171,7 @@ def long_case(seed: int) -> Case:
     rng = random.Random(seed)
     nodes, ppn = rng.choice([2, 3, 5]), rng.choice([1, 2])
     settings = {name: rng.choice(allowed) for name, allowed in _CHOICES.items()}
-    settings |= {"nodes": nodes, "processors_per_node": ppn, "seed": seed, "random_migrates": True}
+    settings |= {"nodes": nodes, "processors_per_node": ppn, "seed": seed, "random_stays": False}
     settings["migration"] = rng.choice(["stop-and-copy", "pre-copy"])
     settings["checkpoint"] = rng.choice(["none", "periodic", "periodic"])
     settings |= {"task_processors": rng.choice([1.0, 0.5, 0.3]), "past_deadline": "stop"}

@@ -10,7 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 
+from forestall.decide.virtual.costs import MoveCosts
+from forestall.decide.virtual.overload import relieved, relieving
+from forestall.decide.virtual.sizes import Candidate, Size
 from forestall.model.failures import Failures
 from forestall.model.predictions import Predictions
 from forestall.model.virtual import FAR, PROCESSOR, TaskEventKind
@@ -34,7 +38,7 @@ class PlainOutcome:
     struck: list[Row] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Node:
     number: int
     free: int
@@ -44,6 +48,11 @@ class _Node:
     leave: int | None = None  # when its machines are to leave it
     holds: int = 10**9  # machines that its memory has room for
     machines: int = 0
+    has: int = 0
+    above: int | None = None  # since when more of it is in use than its limit allows
+
+    def __post_init__(self) -> None:
+        self.has = self.free
 
     def gives(self) -> int:
         return self.free if self.machines < self.holds else 0
@@ -78,6 +87,7 @@ class _Task:
     stay: _Stay | None = None
     reserved: _Stay | None = None  # on the target of a live migration, while memory is copied
     copied: int = 0  # when that is done
+    arrival: int | None = None  # of one that was stopped and copied, where moves are learnt from
     move: list[int] = field(default_factory=list)
     waits: bool = False  # for a restart
     over: bool = False
@@ -154,9 +164,9 @@ class _Simulation:
     ) -> None:
         self.p = parameters
         self.copy, self.standstill = migration_seconds(parameters)
-        self.lead = parameters.lead
-        if self.lead is None:
-            self.lead = self.copy + self.standstill
+        self.costs = MoveCosts(parameters.migration_cost, 0.0)
+        self.memory = (parameters.vm_memory or 0.0) * 2**20
+        self.limit = Fraction(round(1000 * (parameters.overload_limit or 0)), 1000)
         self.most = round(1000 * parameters.task_processors)
         self.least = round(1000 * parameters.least_rate)
         self.periodic = parameters.checkpoint == "periodic"
@@ -200,6 +210,7 @@ class _Simulation:
             coming = min(self.coming(), default=None)
             if not passed and (coming is None or coming[0] > self.now):
                 self.place_all()
+                self.watch()
                 passed = True
                 continue
             assert coming is not None, "a job is left, and nothing will ever happen"
@@ -219,6 +230,8 @@ class _Simulation:
                 yield self.end_of(task.stay), TaskEventKind.TASK_ENDED, (task.job, task.number)
             if task.reserved is not None:
                 yield task.copied, TaskEventKind.MIGRATION_ENDED, (task.job, task.number)
+            elif task.arrival is not None:
+                yield task.arrival, TaskEventKind.MIGRATION_ENDED, (task.job, task.number)
         for job in self.live:
             if job.arrived and not job.deadline_came:
                 yield job.deadline, TaskEventKind.DEADLINE, (job.position,)
@@ -227,6 +240,9 @@ class _Simulation:
                 yield node.back, TaskEventKind.NODE_RECOVERED, (node.number,)
             if node.leave is not None:
                 yield node.leave, TaskEventKind.LEAVE_DUE, (node.number,)
+            if node.above is not None:
+                too_long = node.above + self.p.overload_hold
+                yield too_long, TaskEventKind.OVERLOADED, (node.number,)
         k = self.struck_so_far
         if k < len(self.failures):
             time, number = int(self.failures.time[k]), int(self.failures.node[k])
@@ -253,6 +269,8 @@ class _Simulation:
             self.foresee(self.nodes[key[0]], self.rows[self.foreseen_so_far][2])
         elif kind == TaskEventKind.LEAVE_DUE:
             self.leave(self.nodes[key[0]])
+        elif kind == TaskEventKind.OVERLOADED:
+            self.relieve(self.nodes[key[0]])
         else:
             job = self.jobs[key[0]]
             job.arrived = job.waits = True
@@ -264,7 +282,12 @@ class _Simulation:
         task.over, task.done, task.late = True, in_time, not in_time
 
     def migration_ended(self, task: _Task) -> None:
-        """The memory is copied: the task leaves its source and stands still for a while."""
+        """The memory is copied: the task leaves its source and stands still for a while. Or it was
+        stopped before, and has arrived."""
+        self.costs.learn("source", "target", self.memory, self.copy + self.standstill)
+        if task.arrival is not None:
+            task.arrival = None
+            return
         target, phase = task.reserved, self.progress(task.stay).phase
         self.close(task, Ended.MOVED)
         target.left, target.phase = task.left, phase
@@ -279,6 +302,8 @@ class _Simulation:
             return
         for task in job.tasks:
             if task.stay is not None:
+                if task.stay.runs_from > self.now:
+                    self.broken(task, MoveEnd.DEADLINE_FIRST)
                 self.cancel_reserved(task, MoveEnd.DEADLINE_FIRST)
                 self.close(task, Ended.STOPPED)
             task.waits, task.over = False, True
@@ -307,46 +332,92 @@ class _Simulation:
     def foresee(self, node: _Node, at: int) -> None:
         self.foreseen_so_far += 1
         node.predicted, node.doubtful = at, False
-        node.leave = None if at == FAR else max(self.now, at - self.lead)
+        lead = self.tau() if self.p.lead is None else self.p.lead
+        node.leave = None if at == FAR else max(self.now, at - lead)
 
     def leave(self, node: _Node) -> None:
         """The node is about to fail, as far as can be foreseen: what is on it moves, if it can."""
         node.doubtful, node.leave = True, None
-        random = self.p.strategy == "random"
-        if self.p.migration == "none" or (random and not self.p.random_migrates):
+        if self.all_stay():
             return
         here = [t for t in self.tasks() if t.stay is not None and t.stay.node == node.number]
         for task in sorted(here, key=lambda t: (self.jobs[t.job].deadline, t.job, t.number)):
             arrives = task.stay.runs_from > self.now
             if not arrives and task.reserved is None:
-                self.try_to_move(task, node)
+                self.try_to_move(task, node, self.nodes, node.predicted)
 
-    def try_to_move(self, task: _Task, source: _Node) -> None:
+    def all_stay(self) -> bool:
+        random = self.p.strategy == "random"
+        return self.p.migration == "none" or (random and self.p.random_stays)
+
+    def tau(self) -> int:
+        """What a move is believed to take."""
+        if self.p.tau == "told":
+            return self.copy + self.standstill
+        return math.floor(self.costs.of("", "", self.memory).seconds + 0.5 + 1e-9)
+
+    def watch(self) -> None:
+        """A second has ended: note since when nodes are above their limit."""
+        for node in self.nodes if self.limit else []:
+            if node.back is not None or node.has - node.free <= self.limit * node.has:
+                node.above = None
+            elif node.above is None:
+                node.above = self.now
+
+    def relieve(self, node: _Node) -> None:
+        """The node has been above its limit for too long: one task goes, by the rules that live
+        coordinators have, to where it overloads nothing; then it is watched anew."""
+        node.above = None
+        used = {n: n.has - n.free for n in self.nodes}
+        if self.all_stay() or node.back is not None or used[node] <= self.limit * node.has:
+            return
+        here = {
+            f"{t.job:9}.{t.number:9}": t
+            for t in self.tasks()
+            if t.stay is not None and t.stay.node == node.number
+            and t.stay.runs_from <= self.now and t.reserved is None
+        }  # fmt: skip
+        rates = {name: task.stay.rate for name, task in here.items()}
+        others = used[node] - sum(rates.values())
+        if len(here) < 2 and others == 0:
+            return
+        name = relieving(rates, node.has, self.limit - Fraction(others, node.has))
+        if name is None:
+            return
+        all_nodes = [Candidate(str(n.number), Size(0, 0)) for n in self.up()]
+        busy = {str(n.number): u for n, u in used.items()}
+        has = {str(n.number): n.has for n in self.nodes}
+        within = relieved(all_nodes, busy, has, self.most, self.limit)
+        self.try_to_move(here[name], node, [self.nodes[int(one.node)] for one in within], FAR)
+
+    def try_to_move(self, task: _Task, source: _Node, among: list[_Node], predicted: int) -> None:
         deadline = self.jobs[task.job].deadline
         arrival = self.now + self.copy + self.standstill
-        if arrival >= deadline:
+        believed = self.now + self.tau()
+        if believed >= deadline:
             return
         progress = self.progress(task.stay)
         left = task.left - task.stay.rate * progress.seconds
-        free = {n.number: n.gives() for n in self.up() if n is not source}
-        node = self.choose(left, deadline, arrival, free, self.alpha(deadline), self.draw_more)
+        free = {n.number: n.gives() for n in self.up() if n is not source and n in among}
+        node = self.choose(left, deadline, believed, free, self.alpha(deadline), self.draw_more)
         if node is None:
             return
         rate = min(self.most, free[node])
         stay = _Stay(node, Begun.MIGRATED, self.now, arrival, rate)
         task.move = [
-            self.now, arrival, source.predicted,
+            self.now, arrival, predicted,
             task.job, task.number, source.number, node, MoveEnd.ARRIVED,
         ]  # fmt: skip
         self.moved.append(task.move)
         self.nodes[node].free -= rate
         self.nodes[node].machines += 1
-        if self.p.migration == "pre-copy":
+        if self.copy > 0:
             task.reserved, task.copied = stay, self.now + self.copy
         else:
             self.close(task, Ended.MOVED)
             stay.left, stay.phase = task.left, progress.phase
             task.stay = stay
+            task.arrival = arrival if self.p.tau == "learned" else None
 
     # --------------------------------------------------------------------------- stays
 
@@ -375,7 +446,7 @@ class _Simulation:
             lost, task.unsaved = task.unsaved, 0
             task.left += lost
         self.write(task, stay, ended, work, lost, progress.checkpoints)
-        task.stay, task.last = None, self.now
+        task.stay, task.last, task.arrival = None, self.now, None
         return lost
 
     def write(
@@ -503,6 +574,7 @@ class _Simulation:
         if self.p.strategy == "random":
             return nodes[math.floor(draw() * len(nodes))].number
         span = deadline - t
+        sound = [n for n in nodes if n.delta(t) != 0]
         if span > 0:
             safe = [n for n in nodes if not n.foreseen_before(deadline)]
             if self.p.strategy == "first-fit":
@@ -520,14 +592,14 @@ class _Simulation:
                     ).number
             moving = [
                 n
-                for n in nodes
-                if n.foreseen_before(deadline) and self.one_move(n, nodes, work, deadline, t, free)
+                for n in sound
+                if n.foreseen_before(deadline) and self.one_move(n, sound, work, deadline, t, free)
             ]
             if moving:
                 return min(moving, key=lambda n: (-free[n.number], n.number)).number
-        return min(
-            nodes, key=lambda n: (n.doubtful, 0 if n.doubtful else -n.predicted, n.number)
-        ).number
+        if not sound:
+            return nodes[0].number
+        return min(sound, key=lambda n: (-n.predicted, n.number)).number
 
     def one_move(
         self,
@@ -545,7 +617,7 @@ class _Simulation:
         best = max((free[k.number] for k in nodes if k is not node), default=0)
         if self.p.migration == "none":
             best = 0
-        rest = max(0, deadline - t - delta - self.copy - self.standstill)
+        rest = max(0, deadline - t - delta - self.tau())
         return here + best * rest >= work
 
     # --------------------------------------------------------------------------- looking things up

@@ -52,7 +52,7 @@ def headline(summary: Summary, failures: int | None = None, *, told: bool = True
     jobs = words.counted(summary.get("jobs_count"), "job")
     machine = words.counted(parameters.get("nodes"), "node")
     log = "no failures" if failures is None else words.counted(failures, "failure")
-    moving = parameters.get("strategy") != "random" or parameters.get("random_migrates")
+    moving = parameters.get("strategy") != "random" or not parameters.get("random_stays")
     move = parameters.get("migration") if moving else "none"
     parts = [
         f"{jobs} of {words.counted(summary.get('tasks_count'), 'task')}",

@@ -124,7 +124,10 @@ class VirtualResult(RunResult[VirtualOutcome]):
         """What predicted, by name, and how well that fits the failures up to the end of the run."""
         outcome = self.outcome
         judged = score(
-            outcome.predictions, outcome.failures, end=outcome.end, lead=lead_of(outcome.parameters)
+            outcome.predictions,
+            outcome.failures,
+            end=outcome.end,
+            lead=max(lead_of(outcome.parameters), 0),
         )
         return {"name": outcome.predictions.name, "score": asdict(judged)}
 

@@ -22,7 +22,7 @@ WEIGHT: Final = 3.0
 """Moves that what was known before counts for."""
 FORGETS: Final = 0.98
 """What an older move counts, each time that another is seen."""
-_TYPICAL: Final = 4.0
+TYPICAL: Final = 4.0
 """GiB at which the prior weighs the part by memory as much as the fixed part."""
 
 
@@ -67,7 +67,7 @@ class _Line:
 
     def drawn_to(self, prior: Floats) -> Floats:
         """Return a and b, neither below 0."""
-        penalty = WEIGHT * np.diag([1.0, _TYPICAL * _TYPICAL])
+        penalty = WEIGHT * np.diag([1.0, TYPICAL * TYPICAL])
         found = np.linalg.solve(self.moments + penalty, self.products + penalty @ prior)
         return np.asarray(np.maximum(found, 0.0))
 

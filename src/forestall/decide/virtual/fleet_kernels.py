@@ -36,14 +36,15 @@ failure, s (FAR: none); whether that is so near that the node counts as failing 
 it is up; whether it takes nothing though it is up; when it is back, s; the first of its tasks
 (-1: none)."""
 
-WIDTH, GRAIN, LEVELS, RATE, LEAST, SLOTS, UP, DIRTY, COUNTED = range(9)
+WIDTH, GRAIN, LEVELS, RATE, LEAST, SLOTS, UP, DIRTY, COUNTED, TAU = range(10)
 
 
 class Fleet(NamedTuple):
     """SHARED[nodes]; int64[nodes] nodes in order of (foreseen, node), and the place of each in it;
     int32[2 width] and int32[levels, 2 width] trees (levels 0: not kept); int32[2 width] tree of
-    counts in node order (empty: not kept); int64[9] numbers, see the constants above: tasks that
-    fit are SLOTS, the rate of a task RATE, the least rate LEAST."""
+    counts in node order (empty: not kept); int64[10] numbers, see the constants above: tasks that
+    fit are SLOTS, the rate of a task RATE, the least rate LEAST; TAU is what a move is believed to
+    take, s (-1: what `Choosing` says)."""
 
     nodes: npt.NDArray[Any]
     order: npt.NDArray[np.int64]
@@ -86,10 +87,10 @@ def new_fleet(
     worth = by_level and levels * width.bit_length() < 2 * count
     if not worth or levels * 2 * width > MOST_LEVELS:
         levels = 0
-    at = np.zeros(9, dtype=np.int64)
+    at = np.zeros(10, dtype=np.int64)
     at[WIDTH], at[GRAIN], at[LEVELS] = width, grain, levels
     at[RATE], at[LEAST], at[UP], at[DIRTY] = rate, least, count, 1
-    at[COUNTED] = int(counted)
+    at[COUNTED], at[TAU] = int(counted), -1
     slots = np.minimum(capacity // rate + (capacity % rate >= least), nodes["room"])
     at[SLOTS] = int(slots.sum())
     counts = np.zeros(2 * width if counted else 0, dtype=np.int32)

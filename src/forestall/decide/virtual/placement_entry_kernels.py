@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from forestall._compile import entry
+from forestall.decide.virtual import costs_kernels as costing
 from forestall.decide.virtual import fleet_kernels as fleets
 from forestall.decide.virtual import placement_kernels as placement
 
@@ -21,3 +22,9 @@ def change(fleet, node, taken, up, closed, doubtful, foreseen):
     fleets.open_or_close(fleet, node, up, closed)
     fleets.foresee(fleet, node, foreseen)
     fleets.doubt(fleet, node, doubtful)
+
+
+@entry
+def learn(costs, memory, seconds):
+    """Take in a move that came off; see `costs_kernels.learn`."""
+    return costing.learn(costs, memory, seconds)

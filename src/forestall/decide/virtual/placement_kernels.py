@@ -66,7 +66,7 @@ def choose(fleet, choosing, alpha, work, deadline, now, draw):
         node = with_one_migration(fleet, choosing, work, deadline, now)
         if node != NOBODY:
             return node, _WITH_ONE_MIGRATION
-    return longest_left(fleet), _LONGEST_LEFT
+    return longest_left(fleet, now), _LONGEST_LEFT
 
 
 @kernel
@@ -151,8 +151,16 @@ def best_of_all(fleet, alpha, work, deadline, now, wanted, first):
 
 
 @kernel
+def tau_of(fleet, choosing):
+    """Return what a migration takes, s, as far as is known: what was learnt, or else what is
+    told."""
+    return choosing.transfer if fleet.at[fleets.TAU] < 0 else fleet.at[fleets.TAU]
+
+
+@kernel
 def left_of(fleet, node, now):
-    """Return a node's predicted time to failure, s; 0 where it counts as failing."""
+    """Return a node's predicted time to failure, s; 0 where it counts as failing, also at the
+    arrival of a move."""
     one = fleet.nodes[node]
     if one.doubtful != 0:
         return 0
@@ -160,11 +168,12 @@ def left_of(fleet, node, now):
 
 
 @kernel
-def two_roomiest(fleet):
-    """Return the two nodes with most to give, NOBODY for want of them."""
+def two_roomiest(fleet, now):
+    """Return the two nodes with most to give that do not count as failing, NOBODY for want of
+    them."""
     first = second = NOBODY
     for node in range(len(fleet.nodes)):
-        if fleets.gives(fleet, node) == 0:
+        if fleets.gives(fleet, node) == 0 or left_of(fleet, node, now) == 0:
             continue
         if first == NOBODY or fleet.nodes[node].free > fleet.nodes[first].free:
             first, second = node, first
@@ -177,22 +186,22 @@ def two_roomiest(fleet):
 def with_one_migration(fleet, choosing, work, deadline, now):
     """Return the node of most capacity that can do the work with one migration to the roomiest
     other node when it is predicted to fail (Equation 3.4, with c_k for the whole span that is
-    left)."""
-    first, second = two_roomiest(fleet)
+    left). Nodes that count as failing are neither: what is on them could not leave again."""
+    first, second = two_roomiest(fleet, now)
     best = NOBODY
     for node in range(len(fleet.nodes)):
         free = fleets.gives(fleet, node)
         delta = left_of(fleet, node, now)
-        if free == 0 or (best != NOBODY and free <= fleet.nodes[best].free):
+        if free == 0 or delta == 0 or (best != NOBODY and free <= fleet.nodes[best].free):
             continue
-        if fleet.nodes[node].doubtful == 0 and fleet.nodes[node].foreseen >= deadline:
+        if fleet.nodes[node].foreseen >= deadline:
             continue
         target = second if node == first else first
         # Until it fails at most the task's own rate, then on the target for what is left less the
         # migration.
         done = min(fleet.at[fleets.RATE], free) * delta
         if choosing.migrates != 0 and target != NOBODY:
-            span = deadline - now - delta - choosing.transfer
+            span = deadline - now - delta - tau_of(fleet, choosing)
             done += fleet.nodes[target].free * max(span, 0)
         if done >= work:
             best = node
@@ -200,15 +209,14 @@ def with_one_migration(fleet, choosing, work, deadline, now):
 
 
 @kernel
-def longest_left(fleet):
-    """Return the node that is foreseen to live longest of those that have anything to give."""
+def longest_left(fleet, now):
+    """Return the node that is foreseen to live longest of those that have anything to give; one
+    that counts as failing only where all others are full."""
     best, longest = NOBODY, -FAR
     for node in range(len(fleet.nodes)):
         if fleets.gives(fleet, node) == 0:
             continue
-        one = fleet.nodes[node]
-        # A node that counts as failing is taken only where all others are full.
-        until = -FAR if one.doubtful != 0 else one.foreseen
-        if best == NOBODY or until > longest:
-            best, longest = node, until
+        left = left_of(fleet, node, now)
+        if best == NOBODY or left > longest:
+            best, longest = node, left
     return best

@@ -87,6 +87,7 @@ NODES: Final = Transitions(
         _K.FORESEEN: {("UP", "UP"), ("DOWN", "DOWN"), ("DRAINED", "DRAINED")},
         _K.DOUBTED: {("UP", "UP"), ("DOWN", "DOWN"), ("DRAINED", "DRAINED")},
         _K.LEAVE_DUE: {("UP", "UP"), ("DOWN", "DOWN"), ("DRAINED", "DRAINED")},
+        _K.OVERLOADED: {("UP", "UP"), ("DOWN", "DOWN"), ("DRAINED", "DRAINED")},
     },
 )
 _CLASSES: Final = (TaskState, Fleet, Choosing, TaskRules, Books)

@@ -29,6 +29,7 @@ _FORESEEN = np.int64(TaskEventKind.FORESEEN)
 _LEAVE_DUE = np.int64(TaskEventKind.LEAVE_DUE)
 _SUBMITTED = np.int64(TaskEventKind.SUBMITTED)
 _PASS = np.int64(TaskEventKind.PASS)
+_OVERLOADED = np.int64(TaskEventKind.OVERLOADED)
 _MIGRATION_FAILED = np.int64(TaskEventKind.MIGRATION_FAILED)
 
 _STAY = np.int64(TaskDecisionKind.STAY)
@@ -60,6 +61,8 @@ def take(state, kind, key, at, now):
         fleets.foresee(state.fleet, key, at)
     elif kind == _LEAVE_DUE:
         moving.leave(state, key, now)
+    elif kind == _OVERLOADED:
+        moving.relieve(state, key, now)
     elif kind == _SUBMITTED:
         placing.submit(state, key)
     elif kind == _PASS:

@@ -5,33 +5,35 @@ from __future__ import annotations
 import numpy as np
 
 from forestall._compile import kernel
+from forestall.decide.virtual import costs_kernels as costing
 from forestall.decide.virtual import fleet_kernels as fleets
 from forestall.decide.virtual import placement_kernels as placement
 from forestall.decide.virtual.fleet_kernels import FAR, NOBODY
 from forestall.engine.virtual import state as states
 from forestall.engine.virtual import tasks_kernels as tasks
-from forestall.model.virtual import TaskDecisionKind, TaskReason
+from forestall.model.virtual import PROCESSOR, TaskDecisionKind, TaskReason
 from forestall.model.virtual_books import Begun, Ended
 
 _MIGRATE = np.int64(TaskDecisionKind.MIGRATE)
 _STAY = np.int64(TaskDecisionKind.STAY)
 _FAILURE_PREDICTED = np.int64(TaskReason.FAILURE_PREDICTED)
+_OVERLOADED = np.int64(TaskReason.OVERLOADED)
 _NOWHERE_TO_GO = np.int64(TaskReason.NOWHERE_TO_GO)
 _ARRIVING = np.int64(TaskReason.ARRIVING)
 _NO_TIME_LEFT = np.int64(TaskReason.NO_TIME_LEFT)
 _MIGRATED = np.int64(Begun.MIGRATED)
 _MOVED = np.int64(Ended.MOVED)
+HELD_BACK = np.int64(2)
+"""Closed for one choice alone."""
 
 
 @kernel
 def leave(state, node, now):
     """Move the tasks of a node that is predicted to fail, in order of (deadline, job, task)."""
-    fleet, choosing = state.fleet, state.choosing
+    fleet = state.fleet
     fleets.doubt(fleet, node, 1)
     one = fleet.nodes[node]
-    if one.up == 0 or one.first < 0 or choosing.migrates == 0:
-        return
-    if choosing.strategy == placement.RANDOM and state.rules.random_migrates == 0:
+    if one.up == 0 or one.first < 0 or not moves_any(state):
         return
     # Closed meanwhile, so that no task of it is told to move where it is; a drained one stays so.
     closed = one.closed
@@ -40,9 +42,77 @@ def leave(state, node, now):
     while place >= 0:
         vm = state.vms[place]
         deadline, number, task = state.jobs[vm.job].deadline, vm.job, vm.task
-        consider_move(state, place, deadline, now)
+        consider_move(state, place, deadline, now, _FAILURE_PREDICTED)
         place = next_to_leave(state, node, deadline, number, task)
     fleets.open_or_close(fleet, node, 1, closed)
+
+
+@kernel
+def moves_any(state):
+    """Return whether tasks move at all."""
+    if state.choosing.strategy == placement.RANDOM and state.rules.random_migrates == 0:
+        return False
+    return state.choosing.migrates != 0
+
+
+@kernel
+def is_above(state, node):
+    """Return whether more of a node is in use than its limit allows."""
+    one = state.fleet.nodes[node]
+    used = one.capacity - one.free
+    return one.up != 0 and used * PROCESSOR > state.rules.limit * one.capacity
+
+
+@kernel
+def relieve(state, node, now):
+    """Move one task off a node that has been above its limit for too long, to a node that stays
+    within it; see `decide.virtual.overload`."""
+    if state.rules.limit == 0 or not moves_any(state) or not is_above(state, node):
+        return
+    place = relieving(state, node, now)
+    if place < 0:
+        return
+    nodes, rate = state.fleet.nodes, state.fleet.at[fleets.RATE]
+    # Closed meanwhile: what the move would overload, and the node itself.
+    for number in range(len(nodes)):
+        one = nodes[number]
+        within = (one.capacity - one.free + rate) * PROCESSOR <= state.rules.limit * one.capacity
+        if one.up != 0 and one.closed == 0 and (number == node or not within):
+            fleets.open_or_close(state.fleet, number, 1, HELD_BACK)
+    consider_move(state, place, state.jobs[state.vms[place].job].deadline, now, _OVERLOADED)
+    for number in range(len(nodes)):
+        if nodes[number].closed == HELD_BACK:
+            fleets.open_or_close(state.fleet, number, 1, 0)
+
+
+@kernel
+def relieving(state, node, now):
+    """Return the task that should leave a node, -1 where there is none: the least one without which
+    the node is within its limit, or else the greatest; ties by job and task. What is arriving or
+    leaving counts, and stays."""
+    one = state.fleet.nodes[node]
+    excess = (one.capacity - one.free) * PROCESSOR - state.rules.limit * one.capacity
+    best = np.int64(-1)
+    place = one.first
+    while place >= 0:
+        vm = state.vms[place]
+        stays = vm.runs_from > now or vm.target >= 0
+        if best < 0 and not stays:
+            best = place
+        elif not stays:
+            top = state.vms[best]
+            enough, had = vm.rate * PROCESSOR >= excess, top.rate * PROCESSOR >= excess
+            # Of those that suffice the least; of those that do not, the greatest.
+            order = vm.rate - top.rate if enough else top.rate - vm.rate
+            if enough != had:
+                order = -1 if enough else 1
+            if order < 0 or (order == 0 and (vm.job, vm.task) < (top.job, top.task)):
+                best = place
+        place = vm.next_on_node
+    # Alone it would be no better off elsewhere.
+    if best >= 0 and state.vms[best].rate == one.capacity - one.free:
+        return np.int64(-1)
+    return best
 
 
 @kernel
@@ -67,15 +137,16 @@ def next_to_leave(state, node, deadline, number, task):
 
 
 @kernel
-def consider_move(state, place, deadline, now):
-    """Move a task off its node, if there is time for it and a node that takes it."""
+def consider_move(state, place, deadline, now, why):
+    """Move a task off its node, if there is time for it and a node that takes it; `why` is the
+    reason for it."""
     vm, choosing = state.vms[place], state.choosing
     number, source = vm.job, vm.node
     # Already on its way.
     if vm.target >= 0:
         return
     reason, node = _NOWHERE_TO_GO, NOBODY
-    arrival = now + choosing.transfer
+    arrival = now + placement.tau_of(state.fleet, choosing)
     if vm.runs_from > now:
         reason = _ARRIVING
     elif deadline <= arrival:
@@ -96,8 +167,8 @@ def consider_move(state, place, deadline, now):
     if node == NOBODY:
         tasks.note(state, _STAY, reason, number, place, source, -1)
         return
-    at = state.fleet.nodes[source].foreseen
-    tasks.write_move(state, place, node, now)
+    at = state.fleet.nodes[source].foreseen if why != _OVERLOADED else FAR
+    tasks.write_move(state, place, node, at, now)
     # It runs on while it is copied: capacity is held at both ends until it switches.
     if state.rules.copy > 0:
         vm.target, vm.moving_since = node, now
@@ -107,7 +178,7 @@ def consider_move(state, place, deadline, now):
     else:
         end_stay(state, place, now)
         begin_stay(state, place, node, 0, now, now)
-    tasks.note(state, _MIGRATE, _FAILURE_PREDICTED, number, place, source, node)
+    tasks.note(state, _MIGRATE, why, number, place, source, node)
     decision = state.out[state.at[states.HELD] - 1]
     decision.at = -1 if at == FAR else at
     if vm.target >= 0:
@@ -145,9 +216,13 @@ def begin_stay(state, place, node, rate, since, now):
 
 @kernel
 def switch(state, place, now):
-    """Take in that a task which was copied while it ran goes on at its target."""
-    vm = state.vms[place]
-    # Given up meanwhile.
+    """Take in that a task which was copied while it ran goes on at its target, or that one which
+    was stopped has arrived there."""
+    vm, rules = state.vms[place], state.rules
+    if rules.believed >= 0 and (vm.target >= 0 or vm.runs_from == now):
+        took = rules.copy + rules.standstill
+        state.fleet.at[fleets.TAU] = costing.learn(state.costs, rules.memory, took)
+    # Given up meanwhile, or arrived.
     if vm.target < 0:
         return
     target, rate, since = vm.target, vm.target_rate, vm.moving_since

@@ -13,11 +13,13 @@ from forestall.engine.virtual import place_kernels as placing
 from forestall.engine.virtual import state as states
 from forestall.engine.virtual import tasks_kernels as tasks
 from forestall.engine.virtual.state import DONE, RUNNING, WAITING
+from forestall.model.virtual import TaskReason
 from forestall.model.virtual_books import Begun, Ended, MoveEnd
 
 _PLACED = np.int64(Begun.PLACED)
 _ABORTED = np.int64(Ended.ABORTED)
 _STOPPED = np.int64(Ended.STOPPED)
+_FAILURE_PREDICTED = np.int64(TaskReason.FAILURE_PREDICTED)
 _TO_FAILED = np.int64(MoveEnd.TARGET_FAILED)
 _ENDED_FIRST = np.int64(MoveEnd.ENDED_FIRST)
 
@@ -43,7 +45,7 @@ def move_seen(state, key, node, now):
     """Note that a task which runs was moved to a node that has room."""
     place = state.places[key]
     tasks.give_up_move(state, place, now, _TO_FAILED)
-    tasks.write_move(state, place, node, now)
+    tasks.write_move(state, place, node, state.fleet.nodes[state.vms[place].node].foreseen, now)
     moving.end_stay(state, place, now)
     moving.begin_stay(state, place, node, np.int64(0), now, now)
 
@@ -57,7 +59,7 @@ def consider_move(state, key, now):
     node, one = vm.node, state.fleet.nodes[vm.node]
     closed = one.closed
     fleets.open_or_close(state.fleet, node, 1, 1)
-    moving.consider_move(state, place, state.jobs[vm.job].deadline, now)
+    moving.consider_move(state, place, state.jobs[vm.job].deadline, now, _FAILURE_PREDICTED)
     fleets.open_or_close(state.fleet, node, 1, closed)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import record_of, records
-from forestall.decide.virtual.fleet_kernels import Fleet, new_fleet
+from forestall.decide.virtual.fleet_kernels import TAU, Fleet, new_fleet
 from forestall.decide.virtual.placement_kernels import BEST_FIT, RANDOM, Choosing
 from forestall.engine.growth import longer
 
@@ -51,7 +51,10 @@ class TaskRules(NamedTuple):
     """The parameters that decisions depend on besides `Choosing`, as whole numbers.
 
     copy, standstill: of a migration, s (copy 0: stop and copy); backfill, stop (at the deadline),
-    random_migrates, checkpointing: 0 or 1; interval and overhead of checkpoints, s.
+    random_migrates, checkpointing: 0 or 1; interval and overhead of checkpoints, s; limit of a
+    node's load, thousandths of what it has (0: none), and s for which it may be above it; s that a
+    move is believed to take before one was made, where that is learnt (-1: it is told), and the
+    memory of a machine, MiB.
     """
 
     copy: int
@@ -62,6 +65,10 @@ class TaskRules(NamedTuple):
     checkpointing: int
     interval: int
     overhead: int
+    limit: int = 0
+    hold: int = 0
+    believed: int = -1
+    memory: float = 0.0
 
 
 class Books(NamedTuple):
@@ -78,7 +85,7 @@ class TaskState(NamedTuple):
     it; int64[tasks] the place of each task in it (-1: it does not run); WAIT[capacity];
     float64[tasks] draws for the tasks' first places (empty unless nodes are drawn), and
     float64[capacity] more of them; DECISION[capacity]; the books; int64[13] numbers, see the
-    constants above."""
+    constants above; float64[3] what was learnt of moves (see `costs_kernels`)."""
 
     jobs: npt.NDArray[Any]
     fleet: Fleet
@@ -93,6 +100,7 @@ class TaskState(NamedTuple):
     out: npt.NDArray[Any]
     books: Books
     at: npt.NDArray[np.int64]
+    costs: npt.NDArray[np.float64]
 
 
 def new_task_state(
@@ -127,6 +135,7 @@ def new_task_state(
         counted=choosing.strategy == RANDOM,
         rooms=rooms,
     )
+    fleet.at[TAU] = rules.believed
     slots = int((capacity // rate + (capacity % rate >= least)).sum())
     slots = slots if at_once is None else min(slots, at_once)
     at = np.zeros(13, dtype=np.int64)
@@ -148,6 +157,7 @@ def new_task_state(
         records(2 * slots + 64, DECISION),
         books,
         at,
+        np.array([0.0, 0.0, float(rules.believed)]),
     )
 
 

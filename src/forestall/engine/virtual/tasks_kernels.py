@@ -7,7 +7,6 @@ import numpy as np
 from forestall._compile import kernel
 from forestall.decide.virtual import fleet_kernels as fleets
 from forestall.decide.virtual import placement_kernels as placement
-from forestall.decide.virtual.fleet_kernels import FAR
 from forestall.engine.virtual import state as states
 from forestall.engine.virtual.state import DONE
 from forestall.model.virtual_books import Begun, Ended, MoveEnd
@@ -167,12 +166,12 @@ def write_stay(state, place, now, ended, work, lost, checkpoints):
 
 
 @kernel
-def write_move(state, place, target, now):
-    """Write down a migration that begins now, as if it would arrive."""
+def write_move(state, place, target, foreseen, now):
+    """Write down a migration that begins now, as if it would arrive; `foreseen` is the predicted
+    time that it flees, FAR where it does not."""
     vm, at = state.vms[place], state.at
     move = state.books.moves[at[states.MOVES]]
-    foreseen = state.fleet.nodes[vm.node].foreseen
-    move.time, move.predicted = now, -1 if foreseen == FAR else foreseen
+    move.time, move.predicted = now, foreseen
     move.end = now + state.rules.copy + state.rules.standstill
     move.job, move.task, move.source, move.target = vm.job, vm.task, vm.node, target
     # Corrected if it never does: most do.

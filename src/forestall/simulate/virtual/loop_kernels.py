@@ -36,6 +36,12 @@ def write_log(state, world, log):
         at[worlds.DECIDED] += 1
 
 
+@kernel
+def watches(state, world):
+    """Return whether nodes are still to be looked at for overload before the second ends."""
+    return state.rules.limit > 0 and world.at[worlds.UNWATCHED] != 0
+
+
 @entry
 def run(state, world, log, limit):
     """Go on until all jobs have ended (ENDED), `limit` events have happened (PAUSED), arrays have
@@ -52,6 +58,9 @@ def run(state, world, log, limit):
         if at[worlds.UNPLACED] != 0 and (stream < 0 or worlds.time_of(world, key) > at[worlds.NOW]):
             if not worlds.place_now(state, world):
                 continue
+        elif watches(state, world) and (stream < 0 or worlds.time_of(world, key) > at[worlds.NOW]):
+            worlds.watch(state, world)
+            continue
         elif stream < 0:
             return STALLED
         else:

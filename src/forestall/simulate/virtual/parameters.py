@@ -127,11 +127,29 @@ class VirtualParameters(BaseModel):
     max_downtime: Annotated[FiniteFloat, Field(gt=0, le=3600)] = setting(
         0.3, "Pre-copy: standstill to aim at", unit="s", shown="SECONDS"
     )
+    tau: Literal["told", "learned"] = setting(
+        "told", "What a move is believed to take: what it does, or {migration_cost} at first and "
+        "then what was learnt from the moves made",
+        about="what a move is believed to take, where a node is chosen and left in time: what it "
+        "does, or [what was learnt](../models/virtual-machines.md#learned-tau) from the moves "
+        "made, and `migration_cost` before the first; `vm_memory` tells what they take",
+    )  # fmt: skip
+    overload_limit: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = setting(
+        None, "Share of a node's processors in use above which, for longer than {overload_hold}, "
+        "tasks leave it",
+        about="share of its processors in use above which a node is too busy; after "
+        "`overload_hold` [one task leaves it](../models/virtual-machines.md#overload)",
+        shown="SHARE", unset="no node is", allowed="whole thousandths",
+    )  # fmt: skip
+    overload_hold: Positive = setting(
+        300, "For how long a node may be above {overload_limit}",
+        about="for how long a node may be above `overload_limit`", unit="s",
+    )  # fmt: skip
     past_deadline: Literal["stop", "run"] = setting(
         "stop", "What becomes of tasks at their deadline",
     )  # fmt: skip
     backfill: bool = setting(False, "Jobs may pass others that wait")
-    random_migrates: bool = setting(False, "Strategy random moves tasks, too")
+    random_stays: bool = setting(False, "Strategy random moves no tasks: the blind baseline")
     task_processors: Processors = setting(
         1.0, "Processors that a task can use, at most", shown="Q", allowed="whole thousandths"
     )
@@ -164,10 +182,10 @@ class VirtualParameters(BaseModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        for name in ("task_processors", "least_rate"):
-            thousandths = getattr(self, name) * 1000
+        for name in ("task_processors", "least_rate", "overload_limit"):
+            thousandths = (getattr(self, name) or 0) * 1000
             if abs(thousandths - round(thousandths)) > 1e-6:
-                raise ValueError(f"{name} should be whole thousandths of a processor")
+                raise ValueError(f"{name} should be whole thousandths")
         fewest = min(one.processors for one in self.machine)
         if self.least_rate > min(self.task_processors, fewest):
             raise ValueError("least_rate should be at most task_processors and a node's processors")
@@ -193,6 +211,10 @@ class VirtualParameters(BaseModel):
 
     @model_serializer(mode="wrap")
     def _told(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the parameters; sizes of nodes only where they are unlike."""
+        """Return the parameters; sizes of nodes only where they are unlike, overload and what is
+        learnt only where they are asked for."""
         told: dict[str, Any] = handler(self)
-        return {n: v for n, v in told.items() if n != "node_sizes" or v is not None}
+        unset = {name for name in ("node_sizes", "overload_limit") if told.get(name) is None}
+        unset |= {"overload_hold"} if "overload_limit" in unset else set()
+        unset |= {"tau"} if told.get("tau") == "told" else set()
+        return {name: value for name, value in told.items() if name not in unset}

@@ -63,7 +63,10 @@ def transfer_of(parameters: VirtualParameters) -> Transfer:
 
 
 def lead_of(parameters: VirtualParameters) -> int:
-    """Return how long before its predicted failure a node is left, s."""
+    """Return how long before its predicted failure a node is left, s; -1: as long as a move is
+    believed to take by then."""
+    if parameters.lead is None and parameters.tau == "learned":
+        return -1
     return transfer_of(parameters).whole if parameters.lead is None else parameters.lead
 
 

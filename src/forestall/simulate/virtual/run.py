@@ -60,10 +60,14 @@ def rules_of(parameters: VirtualParameters) -> TaskRules:
         standstill=transfer.standstill,
         backfill=int(parameters.backfill),
         stop=int(parameters.past_deadline == "stop"),
-        random_migrates=int(parameters.random_migrates),
+        random_migrates=int(not parameters.random_stays),
         checkpointing=int(parameters.checkpoint == "periodic"),
         interval=parameters.checkpoint_interval,
         overhead=parameters.checkpoint_overhead,
+        limit=0 if parameters.overload_limit is None else thousandths(parameters.overload_limit),
+        hold=parameters.overload_hold,
+        believed=parameters.migration_cost if parameters.tau == "learned" else -1,
+        memory=parameters.vm_memory or 0.0,
     )
 
 
@@ -134,8 +138,8 @@ def new_world(
         np.argsort(workload.deadline, kind="stable"),
         strikes,
         told,
-        new_heap(2 * slots + 2 * parameters.nodes),
-        np.zeros(13, dtype=np.int64),
+        new_heap(2 * slots + 3 * parameters.nodes),
+        np.zeros(14, dtype=np.int64),
         np.array([origin, lead_of(parameters)], dtype=np.int64),
     )
 

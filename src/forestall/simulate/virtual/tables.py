@@ -240,7 +240,7 @@ def migrations_table(outcome: VirtualOutcome) -> pl.DataFrame:
             "time": moves["time"].copy(),
             "job": outcome.workload.jobs.job[moves["job"]],
             **whole(moves, "task", "source", "target", "end"),
-            "predicted": known(moves["predicted"], moves["predicted"] >= 0),
+            "predicted": known(moves["predicted"], moves["predicted"] < FAR),
             "outcome": words(MOVE_ENDS, moves["outcome"]),
         }
     )

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import kernel
+from forestall.decide.virtual import fleet_kernels as fleets
+from forestall.engine.virtual import move_kernels as moving
 from forestall.engine.virtual import state as states
 from forestall.engine.virtual import tasks_kernels as tasks
 from forestall.engine.virtual.state import DONE, RUNNING
@@ -24,6 +26,7 @@ _DEADLINE = np.int64(TaskEventKind.DEADLINE)
 _NODE_RECOVERED = np.int64(TaskEventKind.NODE_RECOVERED)
 _NODE_FAILED = np.int64(TaskEventKind.NODE_FAILED)
 _FORESEEN = np.int64(TaskEventKind.FORESEEN)
+_OVERLOADED = np.int64(TaskEventKind.OVERLOADED)
 _LEAVE_DUE = np.int64(TaskEventKind.LEAVE_DUE)
 _SUBMITTED = np.int64(TaskEventKind.SUBMITTED)
 _PASS = np.int64(TaskEventKind.PASS)
@@ -50,14 +53,15 @@ TOLD: Final = np.dtype([("known", "i8"), ("node", "i8"), ("expected", "i8")])
 HEAP, FAILURES, SUBMISSIONS, DEADLINES, PREDICTIONS = map(np.int64, range(5))
 
 ARRIVED, DUE, STRUCK, KNOWN, NOW, KIND, KEY = range(7)
-AT, EVENTS, TOO_LATE, UNPLACED, LOGGED, DECIDED = range(7, 13)
+AT, EVENTS, TOO_LATE, UNPLACED, LOGGED, DECIDED, UNWATCHED = range(7, 14)
 
 
 class TaskWorld(NamedTuple):
     """int64[jobs] in order of (deadline, job); STRIKE[failures]; TOLD[predictions]; planned events,
     the items being places of tasks (their ends), the same again (ends of their migrations), nodes
-    (recoveries), and nodes again (when they are to be left); int64[13] counters; int64[2]: origin
-    of the clock, s before its predicted failure at which a node is left."""
+    (recoveries), and nodes twice again (when they are to be left, and when they have been above
+    their limit for too long); int64[14] counters; int64[2]: origin of the clock, s before its
+    predicted failure at which a node is left (-1: what a move is believed to take)."""
 
     by_deadline: npt.NDArray[np.int64]
     strikes: npt.NDArray[Any]
@@ -150,7 +154,7 @@ def step(state, world, key, stream):
     at[KEY] = key & (MAX_ORDER - 1)
     at[EVENTS] += 1
     # Any event may have made room, or brought work.
-    at[UNPLACED] = 1
+    at[UNPLACED] = at[UNWATCHED] = 1
     if stream == HEAP:
         cancel(world.heap, world.heap.ids[0])
     elif stream == FAILURES:
@@ -180,6 +184,18 @@ def place_now(state, world):
 
 
 @kernel
+def watch(state, world):
+    """Let the second end: note since when nodes are above their limit of load."""
+    items = 2 * len(state.vms) + 2 * len(state.fleet.nodes)
+    world.at[UNWATCHED] = 0
+    for node in range(len(state.fleet.nodes)):
+        if not moving.is_above(state, node):
+            cancel(world.heap, items + node)
+        elif world.heap.places[items + node] < 0:
+            plan(world, items + node, world.at[NOW] + state.rules.hold, _OVERLOADED, node)
+
+
+@kernel
 def plan_end(state, world, place):
     """Plan the end of a task that runs, or will when it has arrived."""
     vm = state.vms[place]
@@ -202,7 +218,8 @@ def carry_out(state, world):
         # It has failed already.
         cancel(world.heap, departures + key)
     elif kind == _FORESEEN:
-        time = max(now, at[AT] - world.clock[1])
+        lead = world.clock[1] if world.clock[1] >= 0 else state.fleet.at[fleets.TAU]
+        time = max(now, at[AT] - lead)
         if time - world.clock[0] < MAX_TIME:
             plan(world, departures + key, time, _LEAVE_DUE, key)
         else:  # later than anything that will happen
@@ -222,8 +239,11 @@ def carry_out(state, world):
                 plan(world, slots + place, time, _MIGRATION_ENDED, number)
             else:
                 plan_end(state, world, place)
+                if state.rules.believed >= 0:
+                    number = state.jobs[vm.job].first + vm.task
+                    plan(world, slots + place, vm.runs_from, _MIGRATION_ENDED, number)
         elif decision.kind in (_ABORT, _STOP):
             cancel(world.heap, place)
             cancel(world.heap, slots + place)
-        elif decision.kind == _STAY and state.vms[place].target < 0:
+        elif decision.kind == _STAY and state.vms[place].target < 0 and state.rules.copy > 0:
             cancel(world.heap, slots + place)

@@ -85,6 +85,7 @@ def read_lanl_usage(
         user=tuple(map(str, user[order].tolist())),
         source=str(path),
         cleaning=cleaning,
+        epoch=int(submit.min()),
     )
 
 

@@ -155,7 +155,8 @@ class FailureRows(Rows):
 class Given:
     """What the certifier takes from the parameters in `summary.json`: rates in thousandths; `copy`
     and `still`, s, of a migration (copy 0: stop and copy); `lead`, s; `interval` of checkpoints,
-    s, 0 where there are none, and what each takes."""
+    s, 0 where there are none, and what each takes; `limit` of a node's load, thousandths (0: none),
+    and `hold`, s. Where what a move takes is learnt, `lead` is the longest that it can be."""
 
     nodes: int
     capacity: Int
@@ -170,6 +171,8 @@ class Given:
     backfill: bool
     interval: int
     overhead: int
+    limit: int
+    hold: int
 
     @classmethod
     def of(cls, said: Summary) -> Self:
@@ -177,6 +180,9 @@ class Given:
         p = "parameters."
         migrates, copy, still = _transfer(said)
         told = said.told(p + "lead")
+        given = said.value("parameters", (dict,), "parameters")
+        cost = said.whole(p + "migration_cost", 0, MAX_SECONDS) if "tau" in given else 0
+        bounded = "overload_limit" in given
         nodes = said.whole(p + "nodes", 1, read.MAX_NODES)
         capacity, memory = _machine(said, nodes)
         periodic = said.word(p + "checkpoint", ("none", "periodic")) == "periodic"
@@ -189,11 +195,13 @@ class Given:
             migrates=migrates,
             copy=copy,
             still=still,
-            lead=said.whole(p + "lead", 0, MAX_SECONDS) if told else copy + still,
+            lead=said.whole(p + "lead", 0, MAX_SECONDS) if told else max(copy + still, cost),
             stops=said.word(p + "past_deadline", ("stop", "run")) == "stop",
             backfill=said.flag(p + "backfill"),
             interval=said.whole(p + "checkpoint_interval", 1, MAX_SECONDS) if periodic else 0,
             overhead=said.whole(p + "checkpoint_overhead", 0, MAX_SECONDS) if periodic else 0,
+            limit=round(PARTS * said.number(p + "overload_limit", 0, 1)) if bounded else 0,
+            hold=said.whole(p + "overload_hold", 1, MAX_SECONDS) if bounded else 0,
         )
 
 
@@ -226,7 +234,7 @@ def _transfer(said: Summary) -> tuple[bool, int, int]:
     kind = said.word(p + "migration", ("stop-and-copy", "pre-copy", "none"))
     strategies = ("random", "first-fit", "best-fit", "omniscient")
     strategy = said.word(p + "strategy", strategies, own=True)
-    migrates = kind != "none" and (strategy != "random" or said.flag(p + "random_migrates"))
+    migrates = kind != "none" and (strategy != "random" or not said.flag(p + "random_stays"))
     cost = said.whole(p + "migration_cost", 0, MAX_SECONDS)
     most = said.number(p + "max_downtime", 0, MAX_SECONDS)
     if not said.told(p + "vm_memory"):

@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 
 from forestall.app.kit.certify.finding import Finding
-from forestall.app.kit.certify.intervals import Axis
+from forestall.app.kit.certify.intervals import Axis, levels
 from forestall.app.kit.certify.sheet import NONE, Bool, Int, spelled
 from forestall.app.virtual.certify.facts import Facts
-from forestall.app.virtual.certify.files import StayRows
+from forestall.app.virtual.certify.files import PARTS, StayRows
 from forestall.model.virtual_books import Begun, Ended, MoveEnd
 
 _KEYS = ["index", "time", "target", "again"]
@@ -28,6 +28,7 @@ def moves_and_stays(run: Facts, finding: Finding) -> str:
     early = (moves.predicted != NONE) & (moves.time < moves.predicted - given.lead)
     text = "task {1} of job {0} moves at {2}, for {3} (migrations.csv, line {4})"
     finding.where(early, text, names, moves.number, moves.time, moves.predicted, line)
+    _check_overload(run, finding)
     move, stay = _matched(run, finding)
     here = run.stays.take(stay)
     reserved = here.ended == Ended.CANCELLED
@@ -35,6 +36,47 @@ def moves_and_stays(run: Facts, finding: Finding) -> str:
     _check_broken(run, finding, move[reserved], here.take(reserved))
     arrived = int((moves.outcome == MoveEnd.ARRIVED).sum())
     return f"{len(moves)} moves, {arrived} arrived"
+
+
+def _check_overload(run: Facts, finding: Finding) -> None:
+    """Moves for no failure leave a node that was above its limit at the end of each second for as
+    long as that may be, and go where they overload nothing."""
+    moves, stays, given = run.moves, run.stays, run.given
+    mine = np.flatnonzero(moves.predicted == NONE)
+    if not len(mine) or not given.limit:
+        every = np.ones(len(mine), dtype=np.bool_)
+        _note(run, finding, mine, every, "flees no failure, and no node has a limit of load")
+        return
+    time, source, target = moves.time[mine], moves.source[mine], moves.target[mine]
+    axis = Axis.over(stays.start, stays.end, time - given.hold, time)
+    keys, load = levels(axis, stays.node, stays.start, stays.end, stays.rate)
+    first = np.searchsorted(keys, axis.key(source, time - given.hold), side="right") - 1
+    last = np.searchsorted(keys, axis.key(source, time - 1), side="right")
+    allowed = given.limit * given.capacity
+    low = np.array(
+        [
+            load[max(a, 0) : b].min()
+            if 0 <= a < b and axis.owner(keys[a : a + 1])[0] == node
+            else 0
+            for a, b, node in zip(first.tolist(), last.tolist(), source.tolist(), strict=True)
+        ],
+        dtype=np.int64,
+    )
+    what = "leaves node {4} for overload, which was within its limit in the {5} s before"
+    idle = low * PARTS <= allowed[source]
+    _note(run, finding, mine, idle, what, source, np.full(len(mine), given.hold))
+    # What was placed in that second came after all moves.
+    placed = (stays.begun != Begun.MIGRATED) & (stays.end > stays.start)
+    begun = axis.key(stays.node, stays.start)
+    places, row = np.unique(begun[placed], return_inverse=True)
+    rates = np.zeros(len(places), dtype=np.int64)
+    np.add.at(rates, row, stays.rate[placed])
+    here = axis.key(target, time)
+    held = load[np.searchsorted(keys, here, side="right") - 1]
+    at = np.minimum(np.searchsorted(places, here), max(len(places) - 1, 0))
+    later = np.where(places[at] == here, rates[at], 0) if len(places) else np.zeros_like(held)
+    over = (held - later) * PARTS > allowed[target]
+    _note(run, finding, mine, over, "overloads node {4}", target)
 
 
 def _matched(run: Facts, finding: Finding) -> tuple[Int, Int]:
