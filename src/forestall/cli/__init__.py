@@ -7,6 +7,9 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from forestall._lazy import lazily
@@ -36,8 +39,9 @@ def main(
     SIGTERM.
     Whatever is wrong with the input is one line on standard error.
     """
+    if not any(isinstance(one, _OneThread) for one in sys.meta_path):
+        sys.meta_path.insert(0, _OneThread())
     try:
-        _load_numpy()
         with _ended_like_interrupted():
             code = application.run(sys.argv[1:] if arguments is None else arguments, app, name)
         sys.stdout.flush()
@@ -50,16 +54,30 @@ def main(
     return code
 
 
-def _load_numpy() -> None:
-    """Load NumPy with one thread of its linear algebra, unless the user chose: each of them spins
-    for some 50 ms before it sleeps, in every command. What we start does not inherit this."""
-    if "numpy" in sys.modules or BLAS_THREADS in os.environ:
-        return
-    os.environ[BLAS_THREADS] = "1"
-    try:
-        import numpy  # noqa: F401, PLC0415 # reads it once, here
-    finally:
-        del os.environ[BLAS_THREADS]
+class _OneThread(MetaPathFinder):
+    """Has NumPy load with one thread of its linear algebra: each of them spins for some 50 ms
+    before it sleeps, in every command. What we start does not inherit this."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how to load NumPy so."""
+        if fullname != "numpy" or BLAS_THREADS in os.environ:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        load = spec.loader.exec_module
+
+        def load_so(module: ModuleType) -> None:
+            os.environ[BLAS_THREADS] = "1"
+            try:
+                load(module)
+            finally:
+                del os.environ[BLAS_THREADS]
+
+        spec.loader.exec_module = load_so  # type: ignore[method-assign]
+        return spec
 
 
 @contextmanager
