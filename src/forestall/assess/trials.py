@@ -26,7 +26,7 @@ CELLS: Final = 2_000_000
 
 
 @dataclass(frozen=True)
-class Spread:
+class NodeSpread:
     """How a measure varies over nodes and days.
 
     Attributes
@@ -54,7 +54,7 @@ class Spread:
         return 2 * (self.between * (1 - self.reliability) + self.within / days)
 
 
-def spread_of_nodes(measure: Floats) -> Spread:
+def spread_of_nodes(measure: Floats) -> NodeSpread:
     """Return how a measure, float64[nodes, days], varies.
 
     What nodes have in the long run shows in both halves of the record alike: its variance is the
@@ -68,7 +68,7 @@ def spread_of_nodes(measure: Floats) -> Spread:
     parts = measure[:, :half].mean(axis=1), measure[:, days - half :].mean(axis=1)
     between = max(0.0, float(np.cov(*parts)[0, 1]))
     whole = float(measure.mean(axis=1).var(ddof=1))
-    return Spread(float(measure.mean()), between, max(whole - between, 0.0) * days, days)
+    return NodeSpread(float(measure.mean()), between, max(whole - between, 0.0) * days, days)
 
 
 def _needed(pairs: int, power: float, level: float) -> float:
@@ -77,7 +77,7 @@ def _needed(pairs: int, power: float, level: float) -> float:
 
 
 def days_needed(
-    spread: Spread, pairs: int, effect: float, *, power: float = 0.8, level: float = 0.95
+    spread: NodeSpread, pairs: int, effect: float, *, power: float = 0.8, level: float = 0.95
 ) -> float:
     """Return for how many days so many pairs must run to show an effect with this power; inf where
     no time is enough.
@@ -97,7 +97,7 @@ def days_needed(
 
 
 def least_effect(
-    spread: Spread, pairs: int, days: float, *, power: float = 0.8, level: float = 0.95
+    spread: NodeSpread, pairs: int, days: float, *, power: float = 0.8, level: float = 0.95
 ) -> float:
     """Return the smallest share of the measure that such a trial would show with this power."""
     if pairs < 2 or spread.mean <= 0:

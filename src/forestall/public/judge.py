@@ -27,7 +27,7 @@ from forestall.assess.significance import (
     permutation,
 )
 from forestall.assess.trials import (
-    Spread,
+    NodeSpread,
     TrialResult,
     days_needed,
     judge_trial,
@@ -46,12 +46,12 @@ __all__ = [
     "Fates",
     "MemoryPolicy",
     "MetricSamples",
+    "NodeSpread",
     "Occasions",
     "Permutation",
     "PolicySettings",
     "PolicyStudy",
     "RunningJobs",
-    "Spread",
     "TrialResult",
     "area",
     "at_random",

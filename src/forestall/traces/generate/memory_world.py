@@ -185,10 +185,10 @@ def lived(
     rng = stream(seed, "memory", "watch")
     count = len(base) + sum(len(held) for held in plan.nodes_of)
     looks = NOISE * rng.standard_normal(count), rng.random(count)
-    return _World(plan, drawn(seed, plan), looks, base, relation, period, policy).played()
+    return _LeakingWorld(plan, drawn(seed, plan), looks, base, relation, period, policy).played()
 
 
-class _World:
+class _LeakingWorld:
     """Events in the order of time; a place is held by a node, and has at most one campaign."""
 
     def __init__(

@@ -30,7 +30,7 @@ from forestall.traces.generate.memory_world import NOTHING, MemoryFate, MemoryPo
 HOUR: Final = 3600
 
 
-class Account(NamedTuple):
+class PolicyAccount(NamedTuple):
     """What came of a machine; node-hours.
 
     Attributes
@@ -77,7 +77,7 @@ def policies_of(asked: PolicySettings) -> tuple[MemoryPolicy, ...]:
     )  # fmt: skip
 
 
-def account(machine: MemoryMachine, policy: MemoryPolicy, alone: MemoryFate) -> Account:
+def account(machine: MemoryMachine, policy: MemoryPolicy, alone: MemoryFate) -> PolicyAccount:
     """Play a policy on a machine, which was left alone too, and return what came of it."""
     fate = alone if policy == NOTHING else machine.lived(policy)
     plan = machine.plan
@@ -85,7 +85,7 @@ def account(machine: MemoryMachine, policy: MemoryPolicy, alone: MemoryFate) -> 
     first = np.searchsorted(plan.campaign, np.arange(len(size)))
     acted = sum(acts for *_, acts in fate.looks)
     counted, saved = _static(machine, policy, alone)
-    return Account(
+    return PolicyAccount(
         killed=float(fate.killed.sum()),
         lost=float(_work(machine)[fate.killed].sum()),
         waited=float(np.dot(fate.begun - plan.start[first], size)) / HOUR,
@@ -127,8 +127,8 @@ class PolicyStudy:
 
     asked: PolicySettings
     policies: tuple[MemoryPolicy, ...]
-    alone: tuple[Account, ...]
-    accounts: tuple[tuple[Account, ...], ...]
+    alone: tuple[PolicyAccount, ...]
+    accounts: tuple[tuple[PolicyAccount, ...], ...]
     summary: dict[str, Any] = field(default_factory=dict)
 
 
@@ -141,8 +141,8 @@ def play_policies(
     drawn for its jobs does not depend on the policy, so differences are paired.
     """
     policies = policies_of(asked)
-    rows: list[list[Account]] = [[] for _ in policies]
-    left: list[Account] = []
+    rows: list[list[PolicyAccount]] = [[] for _ in policies]
+    left: list[PolicyAccount] = []
     for k in range(asked.machines):
         machine = memory_machine(
             asked.seed + k, nodes=asked.nodes, days=asked.days, relation=asked.relation,
@@ -195,13 +195,13 @@ def summary_of(found: PolicyStudy) -> dict[str, Any]:
 
 def _row(
     policy: MemoryPolicy,
-    accounts: Sequence[Account],
+    accounts: Sequence[PolicyAccount],
     lost: Floats,
     month: float,
     asked: PolicySettings,
 ) -> dict[str, Any]:
     table = np.array(accounts)
-    mean = dict(zip(Account._fields, table.mean(axis=0).tolist(), strict=True))
+    mean = dict(zip(PolicyAccount._fields, table.mean(axis=0).tolist(), strict=True))
     saved = lost - table[:, 1]
     net = (saved - table[:, 2] - asked.action_cost * table[:, 3]) * month
     static = mean["static_saved"] - asked.action_cost * mean["static_actions"]

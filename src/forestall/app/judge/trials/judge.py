@@ -44,7 +44,7 @@ SHARES_OF_NODES: Final = (0.1, 0.25, 0.5, 1.0)
 LENGTHS: Final = (7, 14, 30, 60, 90, 180)
 
 
-class Measured(NamedTuple):
+class NodeDays(NamedTuple):
     """What nodes had on each day, float64[nodes, days]: failed jobs, in equal parts of their nodes,
     and node-hours of failed jobs; how many jobs failed and counted; the window, s."""
 
@@ -65,7 +65,7 @@ def measured(
     failed: tuple[str, ...] | None,
     ignored: tuple[str, ...],
     days: float | None = None,
-) -> Measured:
+) -> NodeDays:
     """Return what nodes had on each whole day of the records, from time 0 on, or of so many.
 
     A failed job counts on the day on which it ended; each of its nodes has an equal part of the
@@ -90,7 +90,7 @@ def measured(
         total = np.bincount(cells, weights=weights, minlength=shape[0] * length)
         return total.astype(np.float64).reshape(shape)
 
-    return Measured(
+    return NodeDays(
         summed(1 / np.repeat(size, size)), summed(hours), len(hurt), int(counts.sum()), length * DAY
     )
 
