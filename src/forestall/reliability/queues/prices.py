@@ -185,8 +185,8 @@ def _runs(cluster: GroupedMachine, queue: Queue) -> Iterator[_TimeHeld]:
 
 
 def _with_spares(
-    cluster: GroupedMachine, queue: Queue, source: str, run: _TimeHeld, prices: Prices, repair: float,
-    target: float,
+    cluster: GroupedMachine, queue: Queue, source: str, run: _TimeHeld, prices: Prices,
+    repair: float, target: float,
 ) -> Iterator[PricedJob]:  # fmt: skip
     """Yield the job with 0, 1, ... spares, until some more than the wanted success needs."""
     nodes, reached = queue.nodes, 0
