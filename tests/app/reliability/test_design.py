@@ -352,3 +352,64 @@ def test_keys_with_dashes(tmp_path: Path) -> None:
     table = read_plan(written(tmp_path, text)).table
     assert table.jobs is not None
     assert table.jobs.processors_per_node == 16
+
+
+# Components and prices ---------------------------------------------------------------------------
+
+MADE = """
+success = 0.9
+[[groups]]
+name = "made-1"
+count = 32
+components = [
+  {name = "board", mttf = "1000h"}, {name = "disk", mttf = "500h", count = 2, needed = 1},
+]
+[[groups]]
+name = "bought"
+count = 32
+mttf = "2000h"
+[[queues]]
+name = "q"
+nodes = 16
+limit = "20h"
+[checkpoint]
+cost = "6m"
+"""
+PRICED = MADE + '[pool]\nrepair = "1d"\n[prices]\ngroups = {"made-1" = 0.5}\nwaiting = 10\n'
+
+
+def test_components_and_prices_of_a_file(tmp_path: Path) -> None:
+    done = design(written(tmp_path, PRICED))
+    told = done.json
+    made = told["groups"][0]
+    assert [one["name"] for one in made["components"]] == ["disk", "board"]
+    assert sum(one["share_of_failures"] for one in made["components"]) == pytest.approx(1)
+    # a board, and the longer of two disks: the integral of exp(-t/1000) (2 e^-t/500 - e^-2t/500)
+    assert made["mttf_s"] / 3600 == pytest.approx(2 / (1 / 1000 + 1 / 500) - 1 / (0.001 + 0.004))
+    assert any("redundant" in one["title"] for one in told["changes"])
+    best = told["prices"]["cheapest"]["q"]
+    enough = [one for one in told["prices"]["designs"] if one["success_probability"] >= 0.9]
+    assert best["cost"] == min(one["cost"] for one in enough)
+    assert {one["source"] for one in told["prices"]["designs"]} == {"", "made-1", "bought"}
+    folder = tmp_path / "out"
+    save_design(done, folder)
+    assert len((folder / "prices.csv").read_text().splitlines()) == 1 + len(
+        told["prices"]["designs"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (MADE.replace("needed = 1", "needed = 3"), r"groups\[1\].components\[2\].needed"),
+        (MADE.replace('"disk"', '"board"'), r"groups\[1\].components: 'board'"),
+        (MADE.replace("count = 2, ", "cuont = 2, "), "did you mean 'count'"),
+        (MADE.replace("components", "shape = 0.7\ncomponents"), "shape: is of each component"),
+        (MADE + "[prices]\npower = 1\n", "pool.repair: is missing"),
+        (PRICED.replace('"made-1" = 0.5', "other = 1"), "'other' is no group"),
+        (PRICED.replace("waiting = 10", "waiting = -1"), "prices.waiting"),
+    ],
+)
+def test_components_and_prices_that_cannot_be(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=said):
+        read_plan(written(tmp_path, text))

@@ -130,12 +130,12 @@ def test_the_short_name_of_a_ring() -> None:
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ({"ring": 3, "vault": "layout=server"}, "ring should go with vault"),
+        ({"ring": 3, "vault": "layout=server"}, "ring should be as many copies"),
         ({"ring": 0}, "greater than or equal to 1"),
-        ({"failovers": 2}, "failovers should go with spares"),
+        ({"failovers": 2}, "failovers should be none"),
         ({"spares": 8}, "spares should be fewer than the 8 nodes"),
-        ({"spares": 2, "policy": "easy"}, "policy promise"),
-        ({"spares": 2, "users": "least=0.5"}, "users who bargain"),
+        ({"spares": 2, "policy": "easy"}, "another {policy} than promise"),
+        ({"spares": 2, "users": "least=0.5"}, "none with {users}"),
     ],
 )
 def test_what_cannot_be(told: dict[str, Any], said: str) -> None:

@@ -77,7 +77,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
                  f"performed; {say_.count(summary.get('skipped_checkpoints'))} skipped",
                  say_.count),
         measured("restarts", "Restarts", summary.get("restarts"), "count",
-                 "of jobs that a failure had ended", say_.count),
+                 _restarted(summary), say_.count),
         measured("failures_played", "Failures", summary.get("failures_played"), "count",
                  f"while jobs were there; {hit} of them hit a job", say_.count),
         measured("makespan", "Makespan", summary.get("makespan"), "seconds",
@@ -98,6 +98,15 @@ def near(summary: Summary) -> tuple[Fact, ...]:
     meaning = f"of {say_.count(told['could'])} runs that could {where}"
     return (measured("near", "Nodes near each other", told["near"], "ratio", meaning,
                      say_.percent),)  # fmt: skip
+
+
+def _restarted(summary: Summary) -> str:
+    """Say what restarts are, and what spares did for them."""
+    told, text = summary.get("spares"), "of jobs that a failure had ended"
+    if not told:
+        return text
+    at_once, on_spares = say_.count(told["at_once"]), say_.count(told["on_spares"])
+    return f"{text}; {at_once} at once, {on_spares} with a spare among their nodes"
 
 
 def _promises(summary: Summary) -> tuple[Fact, ...]:

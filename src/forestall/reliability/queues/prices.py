@@ -113,7 +113,7 @@ class PricedJob:
 
 
 @dataclass(frozen=True)
-class _Held:
+class _TimeHeld:
     """How long a job takes without waiting: s, and the failures that it meets on average."""
 
     interval: float | None
@@ -163,13 +163,13 @@ def _sources(cluster: GroupedMachine, queue: Queue) -> Iterator[tuple[str, Queue
             yield group.name, replace(queue, mix=((group.name, queue.nodes),))
 
 
-def _runs(cluster: GroupedMachine, queue: Queue) -> Iterator[_Held]:
+def _runs(cluster: GroupedMachine, queue: Queue) -> Iterator[_TimeHeld]:
     """Yield the job without checkpoints and with them, where it ends."""
     law, work = JobLife(cluster, queue), queue.limit
     done = float(law.sf(np.array(work)))
     if done > 1e-9:
         held = float(law.integral.up_to(np.array(work))) / done
-        yield _Held(None, work, max(held, work), (1 - done) / done)
+        yield _TimeHeld(None, work, max(held, work), (1 - done) / done)
     if cluster.checkpoints is None:
         return
     cost, restart = cluster.checkpoints.cost, cluster.checkpoints.restart
@@ -181,12 +181,12 @@ def _runs(cluster: GroupedMachine, queue: Queue) -> Iterator[_Held]:
     if interval < work and efficiency > 1e-9:
         base = work * (1 + cost / interval)
         held = max(work / efficiency, base)
-        yield _Held(interval, base, held, held / law.mean())
+        yield _TimeHeld(interval, base, held, held / law.mean())
 
 
 def _with_spares(
-    cluster: GroupedMachine, queue: Queue, source: str, run: _Held, prices: Prices, repair: float,
-    target: float,
+    cluster: GroupedMachine, queue: Queue, source: str, run: _TimeHeld, prices: Prices,
+    repair: float, target: float,
 ) -> Iterator[PricedJob]:  # fmt: skip
     """Yield the job with 0, 1, ... spares, until some more than the wanted success needs."""
     nodes, reached = queue.nodes, 0

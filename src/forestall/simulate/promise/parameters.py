@@ -224,9 +224,7 @@ class Parameters(BaseModel):
         if self.ring is not None and (stores is None or (stores.layout, stores.pieces) != (
             "ring", self.ring
         )):  # fmt: skip
-            raise ValueError(
-                f"ring should go with vault 'layout=ring parity={self.ring - 1}', or with none"
-            )
+            raise ValueError("ring should be as many copies as layout=ring in {vault} has, or none")
         self._check_spares()
         return self
 
@@ -234,14 +232,14 @@ class Parameters(BaseModel):
         """Raise ValueError for spares that cannot be."""
         if self.spares is None:
             if self.failovers is not None:
-                raise ValueError("failovers should go with spares")
+                raise ValueError("failovers should be none without {spares}")
             return
         if not self.entry.promises:
-            raise ValueError("spares should go with policy promise")
+            raise ValueError("spares should be none with another {policy} than promise")
         if self.spares >= self.nodes:
             raise ValueError(f"spares should be fewer than the {self.nodes} nodes")
         if self.users is not None:
-            raise ValueError("spares should not go with users who bargain")
+            raise ValueError("spares should be none with {users}, who bargain")
 
     @property
     def ordinary(self) -> int:
