@@ -41,7 +41,7 @@ def summary_of(capsys: Capsys, *arguments: object) -> dict[str, object]:
     return summary
 
 
-@pytest.mark.parametrize("scheduler", ["falcon", "condor", "omniscient"])
+@pytest.mark.parametrize("scheduler", ["falcon", "falcon-slides", "condor", "omniscient"])
 def test_a_run_prints_and_writes(
     scheduler: str, logs: Path, tmp_path: Path, capsys: Capsys
 ) -> None:

@@ -204,7 +204,7 @@ def test_decisions_are_sound(case: Case) -> None:
 def _sound(scheduler: str, reason: int, chosen: Any, looked: list[Any]) -> None:
     _, jct, mttf, etl, jctf, rank, chance = chosen
     assert 0 <= chance <= MILLION
-    assert scheduler == "falcon" or chance == 0
+    assert scheduler.startswith("falcon") or chance == 0
     if scheduler == "condor":
         assert reason == GuestReason.BEST_RANK
         assert rank == max(row[5] for row in looked)
@@ -219,7 +219,8 @@ def _sound(scheduler: str, reason: int, chosen: Any, looked: list[Any]) -> None:
             assert (jctf, -mttf) == min((row[4], -row[2]) for row in stays)
         else:
             assert (etl, mttf) == max((row[3], row[2]) for row in looked)
-        assert all(row[1] <= row[4] for row in looked)  # failures make nothing quicker
+        # Failures make nothing quicker; the slides' JCT is by another mean load than their JCTF.
+        assert scheduler != "falcon" or all(row[1] <= row[4] for row in looked)
 
 
 @FEW

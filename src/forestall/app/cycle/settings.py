@@ -71,8 +71,10 @@ class Cycle(Model):
         """See `Model`; `failures` are what `world` returned."""
         if not isinstance(failures, simulate.SharedHosts):
             return simulate.simulate_cycle(jobs, failures, **more)
-        names = set(self.fields) - {self.decides}
-        settings = self.parameters(**{n: v for n, v in more.items() if n in names})
+        said = {n: v for n, v in more.items() if n in self.fields}
+        if not isinstance(said.get(self.decides, ""), str):
+            del said[self.decides]  # a scheduler in Python reads what `falcon` does
+        settings = self.parameters(**said)
         if settings.warm_up < failures.traces.end:  # else `simulate_cycle` says what is wrong
             more["forecasts"] = failures.forecasts(settings)
         return simulate.simulate_cycle(jobs, failures.traces, **more)
