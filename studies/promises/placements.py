@@ -105,12 +105,16 @@ def near_words(runs: pl.DataFrame) -> tuple[str, ...]:
             )
             for name, some in zip(list(SLACKS)[1:], others, strict=True):
                 both = some.join(plain, on=keys, suffix="_plain")
-                points = 100 * (both["qos"] - both["qos_plain"]).mean()
-                lost = 100 * (both["lost_work"].sum() / both["lost_work_plain"].sum() - 1)
-                near, before = both["near"].mean(), both["near_plain"].mean()
+                qos, lost, near = (
+                    both.select(pl.col(name, f"{name}_plain").cast(pl.Float64)).to_numpy()
+                    for name in ("qos", "lost_work", "near")
+                )
+                points = 100 * float((qos[:, 0] - qos[:, 1]).mean())
+                more = 100 * (float(lost[:, 0].sum()) / float(lost[:, 1].sum()) - 1)
+                there, before = (100 * float(share) for share in near.mean(axis=0))
                 lines.append(
-                    f"{log}, {words}, {name}: {100 * near:.0f} % of runs have near nodes instead "
-                    f"of {100 * before:.0f} %; QoS {points:+.2f} points, lost work {lost:+.1f} %, "
+                    f"{log}, {words}, {name}: {there:.0f} % of runs have near nodes instead "
+                    f"of {before:.0f} %; QoS {points:+.2f} points, lost work {more:+.1f} %, "
                     f"mean of {len(both)} runs."
                 )
     return tuple(lines)
