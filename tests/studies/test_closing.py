@@ -20,7 +20,6 @@ PENDING = {
     "promises",
     "queues",
     "vault",
-    "virtual",
 }
 """Studies whose pages do not end so yet."""
 
