@@ -7,7 +7,8 @@ pieces of 128 KiB and a few bytes put in at the front; both are saved, and the s
 Bytes stored by each save, processor and wall seconds: medians of three rounds in which the tools
 take turns, after a file of the size of all has been written and removed. forestall stores parity
 (3 + 2), the others none; all without encryption as far as they allow it (restic always encrypts).
-`pipeline`: a save of data that half compresses, beside its slowest stage alone: compression.
+`pipeline`: a save of noise that half compresses, and one of compiled code, beside their slowest
+stage alone: compression.
 `memory`: most memory that a save and a restore of N MiB (16,384) have at once.
 
 What is restored is compared byte for byte. Tools that are not installed are left out, and named.
@@ -22,6 +23,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -226,21 +228,38 @@ def memory(folder: Path, mib: int) -> None:
     assert filecmp.cmp(path, folder / "again" / "half", shallow=False)
 
 
+def write_libraries(path: Path, mib: int) -> None:
+    """Write compiled code, most of what the image of a process has beside its data: the libraries
+    that are installed for this interpreter."""
+    found = sorted(Path(sysconfig.get_path("platlib")).rglob("*.so*"))
+    with path.open("wb") as file:
+        for one in found:
+            if file.tell() < mib * MIB and one.is_file() and not one.is_symlink():
+                file.write(one.read_bytes())
+
+
 def pipeline(folder: Path, mib: int) -> None:
     """Print the speed of a save beside that of its slowest stage alone, compression; medians of
     rounds in which they take turns."""
-    path, tool = folder / "half", tools(folder)[0]
-    write_half(path, mib)
+    tool = tools(folder)[0]
     use_memory(folder, 2 * mib)
-    found = []
+    for name, write in {"noise of 4 bits": write_half, "compiled code": write_libraries}.items():
+        path = folder / name.replace(" ", "-")
+        write(path, mib)
+        one_pipeline(path, tool, name)
+
+
+def one_pipeline(path: Path, tool: Tool, name: str) -> None:
+    """Print it for one file."""
+    found, mib = [], path.stat().st_size / MIB
     for _ in range(ROUNDS):
         small, core = compression_alone(path)
-        found.append((core, *tool.run(tool.save(path, "half"))))
+        found.append((core, *tool.run(tool.save(path, "x"))))
         stored = tool.stored()
         shutil.rmtree(tool.store)
     core, spent, wall = np.median(found, axis=0).tolist()
     cores = len(os.sched_getaffinity(0))
-    print(f"{mib:,} MiB that compress to {small / mib / MIB:.0%}: compression alone "
+    print(f"{mib:,.0f} MiB, {name}, that compress to {small / mib / MIB:.0%}: compression alone "
           f"{core:.2f} s of the processor ({mib / core:,.0f} MiB/s a core), a whole save "
           f"{spent:.2f} s, {wall:.2f} s of wall time ({mib / wall:,.0f} MiB/s, {core / wall:.0%} "
           f"of one core's compression; {cores} cores, load {os.getloadavg()[0]:.1f})")  # fmt: skip
@@ -254,15 +273,19 @@ def pipeline(folder: Path, mib: int) -> None:
 
 
 def compression_alone(path: Path) -> tuple[int, float]:
-    """Return the bytes of a file's chunks, compressed as a save does it, and the processor's
-    seconds."""
+    """Return the bytes of a file's distinct chunks, compressed as a save does it, and the
+    processor's seconds."""
     shrink, small, spent = zstandard.ZstdCompressor(level=1), 0, 0.0
+    seen: set[bytes] = set()
     with path.open("rb") as file:
         for cuts in cut_stream(file, Cutting()):
+            new = dict(zip(cuts.names, cuts.parts, strict=True))
+            parts = [part for name, part in new.items() if name not in seen]
+            seen.update(new)
             begun = time.process_time()
-            found = shrink.multi_compress_to_buffer(cuts.parts)
+            if parts:
+                small += shrink.multi_compress_to_buffer(parts).size()
             spent += time.process_time() - begun
-            small += found.size()
     return small, spent
 
 

@@ -22,12 +22,19 @@ from pathlib import Path
 from qemu_machines import guest
 
 PACKAGES = Path(__file__).with_name("debian-packages.txt").read_text().split()
-PROGRAMS = ("libvirtd", "virsh", "ip", "nsenter", "unshare", "qemu-system-x86_64")
+_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+PROGRAMS = (
+    "libvirtd", "virsh", "ip", "nsenter", "unshare", "openssl", "qemu-system-x86_64",
+)  # fmt: skip
+SSH = all(shutil.which(program, path=_PATH) for program in ("sshd", "ssh", "ssh-keygen"))
 _DAEMON = """\
 unix_sock_group = "root"
 auth_unix_rw = "none"
 auth_tcp = "none"
-listen_tls = 0
+listen_tls = 1
+ca_file = "{keys}/cacert.pem"
+cert_file = "{keys}/clientcert.pem"
+key_file = "{keys}/clientkey.pem"
 listen_tcp = 1
 listen_addr = "{address}"
 host_uuid = "{uuid}"
@@ -45,6 +52,14 @@ remember_owner = 0
 keepalive_interval = 1
 keepalive_count = 2
 """
+_SSHD = """\
+ListenAddress {address}
+HostKey {keys}/host
+AuthorizedKeysFile {keys}/user.pub
+PermitRootLogin yes
+StrictModes no
+PidFile none
+"""
 _BEGIN = """\
 hostname {name}
 mkdir -p /run/libvirt
@@ -55,6 +70,7 @@ mount --bind {place}/var /var/lib/libvirt
 mount --bind {cache} /var/cache/libvirt
 mount --bind {place}/log /var/log/libvirt
 mount --bind {place}/etc /etc/libvirt/qemu
+[ ! -x /usr/sbin/sshd ] || /usr/sbin/sshd -f {place}/sshd_config
 exec libvirtd --listen -p {place}/pid
 """
 
@@ -76,9 +92,6 @@ def why_not() -> str:
     return guest.why_not()
 
 
-_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-
-
 @dataclass
 class Host:
     """One host; `uri` is how it is reached, from here and from other hosts."""
@@ -92,6 +105,19 @@ class Host:
     @property
     def uri(self) -> str:
         return f"qemu+tcp://{self.address}/system"
+
+    @property
+    def tls_uri(self) -> str:
+        return f"qemu+tls://{self.address}/system?pkipath={self.keys}"
+
+    @property
+    def ssh_uri(self) -> str:
+        options = f"keyfile={self.keys}/user&no_verify=1&no_tty=1"
+        return f"qemu+ssh://root@{self.address}/system?{options}"
+
+    @property
+    def keys(self) -> Path:
+        return self.place.parent / "keys"
 
     @property
     def link(self) -> str:
@@ -118,6 +144,8 @@ class Hosts:
         _ip("link", "add", bridge, "type", "bridge")
         _ip("addr", "add", f"{self.network}.254/24", "dev", bridge)
         _ip("link", "set", bridge, "up")
+        addresses = [f"{self.network}.{number}" for number in range(1, count + 1)]
+        _make_keys(self.folder / "keys", addresses)
         for number in range(1, count + 1):
             name = f"h{number}"
             host = Host(name, f"{self.network}.{number}", f"{self.tag}{number}", self.folder / name)
@@ -125,8 +153,9 @@ class Hosts:
             for part in ("var", "log", "etc"):
                 (host.place / part).mkdir(parents=True)
             uuid = f"00000000-0000-4000-8000-{number:012d}"
-            settings = _DAEMON.format(address=host.address, uuid=uuid)
-            (host.place / "libvirtd.conf").write_text(settings)
+            words = {"address": host.address, "uuid": uuid, "keys": host.keys}
+            (host.place / "libvirtd.conf").write_text(_DAEMON.format(**words))
+            (host.place / "sshd_config").write_text(_SSHD.format(**words))
             (host.place / "qemu.conf").write_text(_QEMU)
             _ip("netns", "add", host.space)
             _ip("link", "add", host.link, "type", "veth", "peer", "name", "e0", "netns", host.space)
@@ -218,6 +247,24 @@ def _cache() -> Path:
     folder = guest.cache() / "libvirt"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _make_keys(folder: Path, addresses: list[str]) -> None:
+    """Make a certificate for all hosts, and for whoever asks them, and keys for SSH."""
+    folder.mkdir(parents=True)
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+            "-nodes", "-days", "2"]  # fmt: skip
+    names = ",".join(f"IP:{address}" for address in addresses)
+    for words in (
+        ["-subj", "/CN=tests", "-keyout", "ca.key", "-out", "cacert.pem"],
+        ["-subj", "/CN=host", "-keyout", "clientkey.pem", "-out", "clientcert.pem",
+         "-CA", "cacert.pem", "-CAkey", "ca.key", "-addext", f"subjectAltName={names}",
+         "-addext", "basicConstraints=critical,CA:FALSE"],
+    ):  # fmt: skip
+        subprocess.run([*made, *words], cwd=folder, check=True, capture_output=True)
+    for name in ("host", "user") if SSH else ():
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", name], cwd=folder,
+                       check=True)  # fmt: skip
 
 
 def _ip(*words: str, check: bool = True) -> None:

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from forestall._lazy import lazily
@@ -57,7 +58,7 @@ def _load_numpy() -> None:
         return
     os.environ[BLAS_THREADS] = "1"
     try:
-        import numpy  # noqa: F401, PLC0415 # reads it once, here
+        import_module("numpy")  # reads it once
     finally:
         del os.environ[BLAS_THREADS]
 

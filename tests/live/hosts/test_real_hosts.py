@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from forestall.app.hosts.machines.hosts_fleet import HostsFleet
 from forestall.live.hosts.coordinator import LevelCoordinator
 from forestall.live.hosts.records import Phase
 from forestall.live.machines.picture import Need
-from libvirt_hosts.hosts import Hosts, libvirt_hosts, why_not
+from libvirt_hosts.hosts import SSH, Hosts, libvirt_hosts, why_not
 from libvirt_hosts.mortal import Mortals
 from qemu_machines.guest import APPEND, counted, images, wait_for, wait_for_count
 
@@ -37,11 +37,13 @@ class Site:
         assert fleet is not None
         return fleet
 
-    def write(self, more: str = "", fence: str = "true") -> None:
+    def write(
+        self, more: str = "", fence: str = "true", uris: Mapping[str, str] | None = None
+    ) -> None:
         lines = ['lead = "5s"', "patience = 2", "lease = 2", "retry = 2"]
         for number, (name, host) in enumerate(self.hosts.hosts.items()):
             lines += [
-                f"[hosts.{name}]", f'uri = "{host.uri}"', f'data = "tcp://{host.address}"',
+                f"[hosts.{name}]", f'uri = "{(uris or {}).get(name, host.uri)}"', f'data = "tcp://{host.address}"',
                 f"processors = {2 if number == 0 else 4}", 'memory = "1G"',
                 f'cluster = "{"a" if number < 2 else "b"}"',
             ]  # fmt: skip
@@ -122,6 +124,27 @@ def test_overload_spreads(site: Site) -> None:
     assert {site.node("vm1"), site.node("vm2")} == {"h1", moved[0].target}
     for name in ("vm1", "vm2"):
         site.goes_on(name)
+    site.write()
+
+
+@pytest.mark.parametrize("way", ["tls", "ssh"])
+def test_hosts_are_reached_by(site: Site, way: str) -> None:
+    """Looks, moves there and back: whoever asks and the hosts among themselves."""
+    if way == "ssh" and not SSH:
+        pytest.skip("no real SSH: sshd and ssh-keygen not found (Debian: openssh-server)")
+    home, far = site.node("vm1"), site.hosts["h4"]
+    other = {"h4": getattr(far, f"{way}_uri"), home: getattr(site.hosts[home], f"{way}_uri")}
+    site.write(uris=other)
+    pool = site.fleet.pool
+    assert len(pool.look(["h4", home])) == 2
+    for node in ("h4", home):
+        pool.migrate("vm1", node)
+        assert site.node("vm1") == node
+        site.goes_on("vm1")
+    site.hosts.cut("h4")
+    assert not pool.look(["h4"])["h4"].answers
+    site.hosts.mend("h4")
+    wait_for("h4 answers again", lambda: pool.look(["h4"])["h4"].answers, 60)
     site.write()
 
 
