@@ -37,8 +37,9 @@ ORDER: Final = {
     (BEST, FIRST): (
         "Every task gets a whole processor or waits, so that the roomiest node is no quicker than "
         "another, and both strategies choose among the nodes foreseen to outlive the deadline. "
-        "Best-fit leaves the nodes that live longest to the tasks that last longest: that shows "
-        "in work, hardly in numbers, since few tasks are long."
+        "Best-fit leaves the nodes that live longest to the tasks that last longest: that shows in "
+        "work alone, since few tasks are long, and only where failures are so many that few nodes "
+        "outlive a deadline."
     ),
     (FIRST, RANDOM): (
         "The sign holds at every rate, the size is what failures hit at all: at the paper's rate "

@@ -15,7 +15,15 @@ from studies.kit.text import CLOSING, closing_table, report
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies"
 PENDING = {
+<<<<<<< HEAD
     "virtual",
+=======
+    "availability",
+    "cycle-sharing",
+    "promises",
+    "queues",
+    "vault",
+>>>>>>> s-virtual
 }
 """Studies whose pages do not end so yet."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.virtual import PROCESSOR
+from forestall.model.virtual import FAR, PROCESSOR
 from forestall.model.virtual_books import Begun, Ended, MoveEnd
 from forestall.simulate.kit.failures import outage_seconds
 from forestall.simulate.kit.sums import exact_sum, spread
@@ -170,10 +170,11 @@ def processor_seconds(outcome: VirtualOutcome, fates: TaskFates) -> dict[str, in
 
 @dataclass(frozen=True)
 class Flights:
-    """Moves that left their source: task; whether the source failed before the task would have
-    ended there; s without progress."""
+    """Moves that left their source: task; whether a failure was foreseen there; whether the source
+    failed before the task would have ended there; s without progress."""
 
     task: Int
+    fled: Bool
     needed: Bool
     still: Int
 
@@ -182,7 +183,7 @@ def flights(outcome: VirtualOutcome) -> Flights:
     """Return every move that left its node (a live one that broke did not)."""
     none = np.zeros(0, dtype=np.int64)
     if not len(outcome.moves):
-        return Flights(none, np.zeros(0, dtype=np.bool_), none)
+        return Flights(none, none > 0, none > 0, none)
     runs = lived_stays(outcome)
     moved = np.zeros(len(outcome.workload.jobs), dtype=np.bool_)
     moved[outcome.moves["job"]] = True
@@ -194,7 +195,12 @@ def flights(outcome: VirtualOutcome) -> Flights:
         would = np.minimum(would, outcome.workload.deadline[source["job"]])
     fails = _next_failure(outcome, source["node"].astype(np.int64), source["end"])
     still = np.minimum(target["runs_from"], target["end"]) - source["end"]
-    return Flights(chain.task[here], fails < would, np.maximum(still, 0))
+    task = chain.task[here]
+    eased = outcome.moves[outcome.moves["predicted"] == FAR]
+    for_load = set(zip(task_of(outcome, eased).tolist(), eased["time"].tolist(), strict=True))
+    begun = zip(task.tolist(), target["start"].tolist(), strict=True)
+    fled = np.array([one not in for_load for one in begun], dtype=np.bool_)
+    return Flights(task, fled, fails < would, np.maximum(still, 0))
 
 
 def _next_failure(outcome: VirtualOutcome, node: Int, after: Int) -> Int:
@@ -223,7 +229,8 @@ def move_measures(outcome: VirtualOutcome, fates: TaskFates) -> dict[str, Any]:
         were held for them at their targets before they made progress there
     tasks_saved : tasks completed that had left a node, which then failed before they would have
         ended there
-    moves_in_vain : moves off a node that did not fail before the task would have ended there
+    moves_in_vain : moves for a failure off a node that did not fail before the task would have
+        ended there
     """
     moves, runs = outcome.moves, outcome.runs
     counted = np.bincount(moves["outcome"], minlength=len(MOVE_ENDS))
@@ -231,7 +238,7 @@ def move_measures(outcome: VirtualOutcome, fates: TaskFates) -> dict[str, Any]:
     arriving = runs[runs["begun"] == Begun.MIGRATED]
     until = np.minimum(arriving["runs_from"], arriving["end"])
     held = exact_sum(arriving["rate"] * (until - arriving["start"]))
-    saved = np.unique(flown.task[flown.needed & fates.completed[flown.task]])
+    saved = np.unique(flown.task[flown.fled & flown.needed & fates.completed[flown.task]])
     return {
         "migrations": len(moves),
         "migrations_failed": int(counted[MoveEnd.TARGET_FAILED] + counted[MoveEnd.SOURCE_FAILED]),
@@ -239,7 +246,7 @@ def move_measures(outcome: VirtualOutcome, fates: TaskFates) -> dict[str, Any]:
         "migration_time": int(flown.still.sum()),
         "migration_work": in_processors(held),
         "tasks_saved": len(saved),
-        "moves_in_vain": int((~flown.needed).sum()),
+        "moves_in_vain": int((flown.fled & ~flown.needed).sum()),
     }
 
 
