@@ -14,18 +14,6 @@ from studies.kit.claims import FIELDS, Claim, claims_table, closing_rows, kept_c
 from studies.kit.text import CLOSING, closing_table, report
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies"
-PENDING = {
-<<<<<<< HEAD
-    "virtual",
-=======
-    "availability",
-    "cycle-sharing",
-    "promises",
-    "queues",
-    "vault",
->>>>>>> s-virtual
-}
-"""Studies whose pages do not end so yet."""
 
 
 def figures(text: str) -> set[str]:
@@ -64,9 +52,7 @@ def complaints(page: str, claims: list[Claim]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(STUDIES))
-def test_a_page_ends_with_its_claims(name: str, request: pytest.FixtureRequest) -> None:
-    if name in PENDING:
-        request.applymarker(pytest.mark.xfail(strict=True, raises=FileNotFoundError))
+def test_a_page_ends_with_its_claims(name: str) -> None:
     page = DOCS / f"{name}.md"
     claims = kept_claims(DOCS / name / "claims.csv")
     assert claims
