@@ -115,7 +115,7 @@ def test_every_parameter_can_be_given(name: str) -> None:
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
 def test_help_tells_the_true_defaults(model: Model) -> None:
     """What help says of a default, given as an option, is the default."""
-    defaults = model.parameters().model_dump()
+    defaults = dict(model.parameters())
     shown = {choice.name: choice.help for choice in parameter_choices(model.name)}
     told = {}
     for name, one in model.declared.items():
@@ -124,7 +124,7 @@ def test_help_tells_the_true_defaults(model: Model) -> None:
             told[name] = one.read(match[1])
             assert told[name] == defaults[name] or one.kind is not Kind.DURATION, name
     untold = {name for name in model.fields if name not in told}
-    assert model.parameters(**told).model_dump() == defaults
+    assert dict(model.parameters(**told)) == defaults
     assert untold == {
         name for name, one in model.declared.items()
         if one.default is None or one.kind is Kind.FLAG

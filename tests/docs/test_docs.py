@@ -309,8 +309,8 @@ def measures_text(model: str = "promise") -> str:
     """What measures.md says of the measures of a model."""
     page = (REFERENCE / "measures.md").read_text(encoding="utf-8")
     before, _, after = page.partition("## Virtual machines")
-    bargains = before.partition("## Users who bargain")[2].partition("\n## ")[0]
-    before = before.replace(bargains, "")
+    for section in ("## Users who bargain", "## Nodes near each other"):  # of some runs only
+        before = before.replace(before.partition(section)[2].partition("\n## ")[0], "")
     virtual, _, cycle = after.partition("## Cycle sharing")
     return {"virtual": virtual, "cycle": cycle}.get(model, before)
 

@@ -98,8 +98,8 @@ class _Simulation:
         interval: int,
         checkpoint: str,
         placement: str,
-        topology: list[tuple[int, set[int]]] | str | None,
-        slack: float,
+        topology: list[tuple[int, set[int]]] | str | None = None,
+        slack: float = 0.0,
     ) -> None:
         # Job order: submit order, then position in the log.
         ranks = {job: k for k, job in enumerate(sorted(range(len(jobs)), key=lambda j: jobs[j][0]))}

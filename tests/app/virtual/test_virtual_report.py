@@ -342,7 +342,8 @@ def test_the_headline_names_what_decided() -> None:
     said = ", ".join(digest.headline(summary, 5))
     assert "32 nodes of 4 processors, 5 failures, strategy best-fit, alpha 0.5" in said
     assert "migration by stop-and-copy" in said
-    blind = summary | {"parameters": summary["parameters"] | {"strategy": "random"}}
+    stays = {"strategy": "random", "random_stays": True}
+    blind = summary | {"parameters": summary["parameters"] | stays}
     assert "predictions" not in ", ".join(digest.headline(blind))
     assert "no failures, strategy random, no migration" in ", ".join(digest.headline(blind))
     true = summary | {"predictor": {"name": "true failure times"}}

@@ -27,7 +27,7 @@ def test_memory(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "15 jobs (11 COMPLETED, 2 FAILED, 1 CANCELLED, 1 TIMEOUT)" in done.output
     assert {p.name for p in (tmp_path / "s").iterdir()} == {
-        *("jobs.csv", "metrics.parquet", "truth.csv", "leaks.csv"),
+        *("jobs.csv", "metrics.parquet", "truth.csv", "leaks.csv", "oom.csv"),
     }
     records = read_job_records(tmp_path / "s" / "jobs.csv", strict=True)
     metrics = read_metrics(tmp_path / "s" / "metrics.parquet", strict=True)

@@ -14,9 +14,9 @@ from pydantic import (
     model_validator,
 )
 
+from forestall._lazy import lazily
 from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
 from forestall.engine.promise.policies import POLICIES, PolicyEntry
-from forestall.model.cluster.topology import Topology
 from forestall.model.own import is_own
 from forestall.model.users import Population
 from forestall.model.vault.stores import MOST_PIECES, Stores
@@ -34,8 +34,11 @@ from forestall.simulate.kit.fields import (
     VaultStores,
     setting,
 )
-from forestall.traces.topology import read_topology
 from forestall.traces.users import read_users
+
+with lazily():
+    from forestall.model.cluster import topology as topologies
+    from forestall.traces import topology as topology_files
 
 NAMED = ("trace", "hazard")
 """Predictors that a name is enough for; "learned" stands for a trained one."""
@@ -52,7 +55,7 @@ def _spelled(users: str) -> str:
 
 def _spelled_topology(topology: str) -> str:
     """Return a topology in the one way of writing it."""
-    return Topology.of(topology).text
+    return topologies.Topology.of(topology).text
 
 
 class Parameters(BaseModel):
@@ -139,7 +142,7 @@ class Parameters(BaseModel):
         "`s0=0-15 s1=16-31`, or Slurm's `topology.conf`",
         group="prediction", shown="WHERE", unset="it does not matter",
         allowed="a topology", only=("policy", "promise"),
-        read=lambda text: read_topology(text).text,
+        read=lambda text: topology_files.read_topology(text).text,
     )  # fmt: skip
     topology_slack: Share | None = setting(
         None, "Probability that a promise may give up for nodes near each other, 0 to 1",
@@ -247,9 +250,9 @@ class Parameters(BaseModel):
         return self.nodes - (self.spares or 0)
 
     @property
-    def near(self) -> Topology | None:
+    def near(self) -> topologies.Topology | None:
         """Which nodes are near each other; None where that does not matter."""
-        return None if self.topology is None else Topology.of(self.topology)
+        return None if self.topology is None else topologies.Topology.of(self.topology)
 
     @property
     def stores(self) -> Stores | None:
