@@ -30,7 +30,8 @@ def read_arms(path: str | Path) -> TrialArms:
     """Read which nodes a trial acts on; TraceError where the file cannot be used."""
     sheet = read_sheet(path, ("node", "arm"), ("pair",), strict=True)
     nodes, words = sheet.text("node"), sheet.text("arm")
-    again = np.array([name in nodes[:k] for k, name in enumerate(nodes)], dtype=np.bool_)
+    first = {name: k for k, name in reversed(list(enumerate(nodes)))}
+    again = np.array([first[name] != k for k, name in enumerate(nodes)], dtype=np.bool_)
     empty = np.array([not name for name in nodes], dtype=np.bool_)
     sheet.refuse("node", empty | again, "each node once")
     strange = np.array([word not in ARMS for word in words], dtype=np.bool_)

@@ -461,3 +461,18 @@ def test_nodes_near_each_other_are_counted_again(
         assert failed(certify(folder)) == {"nodes near each other"}
     (folder / "summary.json").write_text(json.dumps(told))
     assert failed(certify(folder)) == {"nodes near each other"}
+
+
+@pytest.mark.parametrize("where", [0, "0", "a=0-99999", "a", ["0"], {"s": 1}])
+def test_a_spoilt_topology_is_refused(folder: Path, where: object) -> None:
+    told = {**SUMMARY, "parameters": {**SUMMARY["parameters"], "topology": where}}
+    (folder / "summary.json").write_text(json.dumps(told))
+    with pytest.raises(TraceError, match=r"parameters\.topology"):
+        certify(folder)
+
+
+@pytest.mark.parametrize("odd", [None, 5, ["spares"], "topology"])
+def test_parameters_that_are_none_are_refused(folder: Path, odd: object) -> None:
+    (folder / "summary.json").write_text(json.dumps({**SUMMARY, "parameters": odd}))
+    with pytest.raises(TraceError, match="parameters"):
+        certify(folder)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from forestall.model.own import is_own
 from forestall.model.units import MAX_SECONDS
 from forestall.model.vault.stores import Stores
 
+T = TypeVar("T")
 Int = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 Reals = npt.NDArray[np.float64]
@@ -290,15 +291,19 @@ class Summary:
         path = folder / "summary.json"
         return cls(path, read_summary(path))
 
-    def stores(self) -> Stores | None:
-        """Return where checkpoints go, None where they cost what the parameters say."""
-        parameters = self.held.get("parameters")
-        if not isinstance(parameters, dict) or parameters.get("vault") is None:
+    def parameter(self, name: str, read: Callable[[str], T]) -> T | None:
+        """Return what a parameter given as text says, None where it was not given."""
+        parameters = self.value("parameters", (dict,), "an object")
+        if parameters.get(name) is None:
             return None
         try:
-            return Stores.of(self.value("parameters.vault", (str,), "settings of stores"))
+            return read(self.value(f"parameters.{name}", (str,), "text"))
         except ParameterError as error:
-            raise TraceError(self.path, str(error), field="parameters.vault") from None
+            raise TraceError(self.path, str(error), field=f"parameters.{name}") from None
+
+    def stores(self) -> Stores | None:
+        """Return where checkpoints go, None where they cost what the parameters say."""
+        return self.parameter("vault", Stores.of)
 
     def value(self, keys: str, kinds: tuple[type, ...], expected: str) -> Any:
         """Return a value of one of these kinds."""

@@ -16,6 +16,7 @@ from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, Rows, Sheet, Summary
 from forestall.app.kit.certify.sums import per
 from forestall.app.promise.certify.pieces import Pieces, outages_of
+from forestall.model.cluster.topology import Topology
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.model.vault.stores import Stores
@@ -217,12 +218,18 @@ class Given:
     def of(cls, said: Summary) -> Self:
         """Return what the summary says."""
         number = (int, float)
-        spared = "spares" in said.held.get("parameters", {})
+        nodes = said.whole("parameters.nodes", 1, read.MAX_NODES)
+        spared = said.value("parameters", (dict,), "an object").get("spares") is not None
+
+        def topology(text: str) -> str:
+            Topology.of(text).units(nodes)
+            return text
+
         account: dict[str, Any] = {
             name: said.value(f"node_seconds.{name}", (int,), "a whole number") for name in ACCOUNT
         }
         return cls(
-            nodes=said.whole("parameters.nodes", 1, read.MAX_NODES),
+            nodes=nodes,
             overhead=said.whole("parameters.checkpoint_overhead", 0, MAX_SECONDS),
             checkpoint=said.value("parameters.checkpoint", (str,), "a checkpoint policy"),
             qos=said.value("qos", (*number, type(None)), "a number or null"),
@@ -231,7 +238,7 @@ class Given:
             node_seconds=account,
             stores=said.stores(),
             vault=said.held.get("vault"),
-            topology=said.held["parameters"].get("topology"),
+            topology=said.parameter("topology", topology),
             near=said.held.get("topology"),
             spares=said.whole("parameters.spares", 0, read.MAX_NODES) if spared else 0,
             spared=said.held.get("spares"),
