@@ -110,7 +110,7 @@ STUDIES: Final = fs.Entries(
             "Bagchi et al., contention",
             "Bagchi et al., cycle sharing: what a guest at each priority takes from an owner who "
             "works with real programs on the same core, and what policies make of it. Measured on "
-            "this host, about 40 min, one core. Goes on where it was broken off.",
+            "this host, about 30 min, one core. Goes on where it was broken off.",
             "studies/contention.md",
             options=(
                 Option("seed", int, "Of think times, orders and files.", 1, metavar="N", least=0),

@@ -132,7 +132,7 @@ def conservative(found: Found) -> Finding:
 def slowdown(found: Found) -> Finding:
     """There is a load at which a guest at lowest priority takes more than the limit."""
     by_load = {load: found.middle("lost", LOWEST, (load, load)) for load in found.loads}
-    if not by_load:
+    if not found.chosen(LOWEST).height:
         return NOT_MEASURED
     most = max(by_load, key=lambda load: by_load[load].middle)
     slower = found.middle("slower", LOWEST)
@@ -147,7 +147,7 @@ def slowdown(found: Found) -> Finding:
 
 def ours(found: Found) -> Finding:
     """Finer priorities by measured harm give a guest more than two levels, within the limit."""
-    if not found.pairs.height:
+    if not found.chosen(LOWEST).height:
         return NOT_MEASURED
     chosen = policies(found)
     parts, good = [], []
@@ -168,12 +168,13 @@ def ours(found: Found) -> Finding:
 
 def defaults(found: Found) -> Finding:
     """Always default priority breaks the limit."""
-    if not found.pairs.height:
+    if not found.chosen(LOWEST).height:
         return NOT_MEASURED
     one = outcome(found, policies(found)[ALWAYS])
     words = (
         f"always at default the owner loses {told_mean(one.lost)} in the mean over loads, more "
-        f"than {share(LIMIT, 0)} at {one.beyond} of {one.loads}; its guest gets {told_mean(one.got)}"
+        f"than {share(LIMIT, 0)} at {one.beyond} of {one.loads}; its guest gets "
+        f"{told_mean(one.got)} of the core"
     )
     return Finding(words, HOLDS if one.lost.low > LIMIT else FAILS)
 

@@ -43,15 +43,13 @@ def priorities(found: Found) -> Figure:
             _control(axes, found, measure)
         style.dress(axes, title, "Owner's load alone (% of the core)", label)
         axes.set_xlim(0, 104)
-    panels[0].axhline(100 * LIMIT, color=style.BLACK, linewidth=0.9, linestyle=":")
-    panels[0].annotate(
-        "limit 5 %", (103, 100 * LIMIT), xytext=(0, 2), textcoords="offset points", ha="right",
-        va="bottom", fontsize=8,
-    )  # fmt: skip
+    panels[0].axhline(
+        100 * LIMIT, color=style.BLACK, linewidth=0.9, linestyle=":", label="limit 5 %"
+    )
     for axes in panels:
         for threshold in (TH1, TH2):
             axes.axvline(100 * threshold, color=style.GREY, linewidth=0.8, linestyle="--", zorder=0)
-    legend_below(figure, panels[0], ncols=6)
+    legend_below(figure, panels[0], ncols=7)
     return figure
 
 

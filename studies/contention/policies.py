@@ -71,34 +71,38 @@ def policies(found: Found) -> dict[str, Choice]:
     def two(load: float, _: str) -> str:
         return NORMAL if load <= TH1 else LOWEST if load <= TH2 else STOPPED
 
-    tables = {
-        measure: {
-            (program, load): finer(found, program, load, measure)
-            for program in found.programs
-            for load in found.loads
-        }
-        for measure in ("lost", "slower")
-    }
+    by_loss, by_waiting = (finer(found, measure) for measure in ("lost", "slower"))
     return {
         NOBODY: lambda _load, _program: AGAIN,
         ALWAYS: lambda _load, _program: NORMAL,
         LOW: lambda _load, _program: LOWEST,
         SLIDES: two,
         KEPT: lambda load, _program: NORMAL if load <= TH1 else LOWEST,
-        FINER: lambda load, program: tables["lost"][program, load],
-        WAITING: lambda load, program: tables["slower"][program, load],
+        FINER: lambda load, program: by_loss[program, load],
+        WAITING: lambda load, program: by_waiting[program, load],
     }
 
 
-def finer(found: Found, program: str, load: float, measure: str = "lost") -> str:
-    """Return the highest priority at which owners with *other* programs lose, or wait, no more than
-    the limit at this load, or that the guest is stopped; what is learned from an owner does not
-    decide for it. With one program alone it does."""
-    rows = found.pairs.filter(pl.col("load") == load)
-    others = rows.filter(pl.col("program") != program)
-    rows = others if others.height else rows
-    lost = dict(rows.group_by("guest").agg(pl.col(measure).median()).iter_rows())
-    return next((one for one in GUESTS if one in lost and lost[one] <= LIMIT), STOPPED)
+def finer(found: Found, measure: str) -> dict[tuple[str, float], str]:
+    """Return, for each program and load, the highest priority at which owners with *other* programs
+    lose, or wait, no more than the limit, or that the guest is stopped: what is learned from an
+    owner does not decide for it. With one program alone it does."""
+    at = {
+        key: (rows["program"].to_numpy(), rows[measure].to_numpy())
+        for key, rows in found.pairs.group_by("load", "guest")
+    }
+    alone = len(found.programs) == 1
+
+    def borne(program: str, load: float, guest: str) -> bool:
+        who, values = at.get((load, guest), (np.array([]), np.array([])))
+        values = values if alone else values[who != program]
+        return bool(len(values)) and float(np.median(values)) <= LIMIT
+
+    return {
+        (program, load): next((one for one in GUESTS if borne(program, load, one)), STOPPED)
+        for program in found.programs
+        for load in found.loads
+    }
 
 
 def outcome(found: Found, choice: Choice, band: Bounds = (0.0, 1.0)) -> Outcome:

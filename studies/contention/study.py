@@ -42,7 +42,7 @@ class Plan:
     """
 
     seed: int = 1
-    repeats: int = 4
+    repeats: int = 3
     seconds: float = 0.5
     programs: tuple[str, ...] = tuple(PROGRAMS)
     loads: tuple[float, ...] = LOADS

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from studies.cycle_sharing.cells import LONG, Cell, GuestRuns
-from studies.cycle_sharing.contention import FINER, LIMIT, PAPER, Contention
+from studies.cycle_sharing.contention import PAPER, Contention
 from studies.cycle_sharing.inputs import GENERATED, GOOGLE_SET, THREE_MONTHS
 from studies.cycle_sharing.reasons import WHY
 from studies.cycle_sharing.statistics import accuracy_of, summary
@@ -134,46 +134,6 @@ def contention(study: Contention) -> Iterator[Claim]:
         why="" if verdict == HOLDS else WHY["thresholds"],
         rests="one host, three repeats of each point, intervals by bootstrap",
     )
-    yield from (
-        Claim(name, claim, *test(study), section=_CONTENTION, where=study.source, rests=_POINTS)
-        for name, claim, test in (
-            ("finer", "finer priorities make no significant difference at owner's loads of 20 to "
-             "50 %", finer),
-            ("lowest", "always running at lowest priority is too conservative", conservative),
-        )
-    )  # fmt: skip
-
-
-_POINTS: Final = "one host; all guests take turns beside the same owner; 95 % intervals over points"
-
-
-def finer(study: Contention) -> Finding:
-    """Guests between normal and lowest priority cost the owner what those at lowest do."""
-    words, same = [], []
-    for guest in study.finer:
-        more = study.lost(guest, "lowest", FINER)
-        if more is not None:
-            words.append(f"{guest} {points(more)}")
-            same.append(not more.above and not more.below)
-    if not same:
-        return Finding("no finer priority was measured at such loads", UNCLEAR)
-    start = "the owner's loss beyond that to a guest at lowest: "
-    return Finding(start + ", ".join(words), CONFIRMED.of(same))
-
-
-def conservative(study: Contention) -> Finding:
-    """Up to Th1 of the slides a guest at lowest priority gets less than one at normal, which costs
-    the owner no more than the limit."""
-    light = (0.0, PAPER["normal"])
-    got, cost = study.got("normal", "lowest", light), study.lost("normal", "none", light)
-    if got is None or cost is None:
-        return Finding("no such load was measured", UNCLEAR)
-    words = (
-        f"up to a load of {share(light[1], 0)} a guest gets {points(got)} more of the cores at "
-        f"normal priority, which costs the owner {points(cost)}; {share(LIMIT, 0)} are borne"
-    )
-    borne = HOLDS if cost.mean <= LIMIT else PARTLY
-    return Finding(words, borne if got.above else FAILS)
 
 
 def statistics(rows: pl.DataFrame) -> Iterator[Claim]:

@@ -269,28 +269,6 @@ def test_thresholds_of_contention(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("nice", "got", "fine", "lowest"),
-    [(0.0, 0.3, HOLDS, HOLDS), (0.1, 0.3, FAILS, HOLDS), (0.0, 0.04, HOLDS, FAILS)],
-)
-def test_policies_for_guests(nice: float, got: float, fine: str, lowest: str) -> None:
-    """`nice` is what the owner loses to guests at nice5, `got` what a guest at normal gets; at
-    lowest it gets 5 % of the core, and costs nothing."""
-    found = []
-    for repeat in range(3):
-        wobble = 0.001 * repeat
-        for load in (0.1, 0.15, 0.3, 0.4):
-            for guest, lost, cpu in (
-                ("none", 0.0, 0.0), ("normal", 0.04 if got > 0.1 else 0.2, got + wobble),
-                ("nice5", nice + wobble * (1 if load < 0.35 else -1), 0.1), ("lowest", 0.0, 0.05),
-            ):  # fmt: skip
-                owner = load * (1 - lost)
-                found.append(Point(repeat, 1, load, guest, 0.0, 1.0, owner, cpu, 1, 0.0))
-    told = {one.name: one for one in claims.contention(Contention(tuple(found), "made up"))}
-    assert (told["finer"].verdict, told["lowest"].verdict) == (fine, lowest)
-    assert "nice5" in told["finer"].measured
-
-
-@pytest.mark.parametrize(
     ("text", "said"),
     [("a,b\n1,2\n", "line 2: expected the columns repeat"), ("repeat,group\n", "has no rows"),
      ("repeat,group,asked,guest,began,seconds,owner,guest_cpu,cores,background\n"

@@ -155,8 +155,7 @@ def _make(found: CgroupPlaces, controller: str, set_up: Callable[[Path, int], No
         if found.version == 2 and not _controls(folder, controller):
             continue
         for left in folder.glob(f"{PREFIX}{controller}-*"):
-            with suppress(OSError):
-                left.rmdir()
+            _clear(left)
         group = folder / f"{PREFIX}{controller}-{os.getpid()}"
         try:
             group.mkdir()
@@ -195,6 +194,14 @@ def _limit(group: Path, version: int, limit: int) -> None:
     with suppress(OSError):
         if (group / swap).exists():
             (group / swap).write_text("0", encoding="ascii")
+
+
+def _clear(left: Path) -> None:
+    """Remove a group whose maker is gone; that of a living one may be about to be used."""
+    maker = left.name.rpartition("-")[2]
+    if maker.isdigit() and not Path("/proc", maker).exists():
+        with suppress(OSError):
+            left.rmdir()
 
 
 def _remove(group: Path) -> None:
