@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from forestall import style
 from studies.contention.found import Found, Middle
@@ -125,11 +126,12 @@ def memory(found: Found) -> Figure:
     figure = style.new_figure((8.4, 4.0))
     axes = figure.subplots()
     for place, guest in enumerate((NORMAL, LOWEST)):
-        rows = found.memory.filter(found.memory["guest"] == guest)
-        sizes = rows.group_by("held", maintain_order=True)
+        rows = found.memory.filter(pl.col("guest") == guest).sort("repeat", "held")
+        # What is free is found anew in each repeat, so sizes differ by some pages.
+        sizes = rows.with_columns(pl.int_range(pl.len()).over("repeat").alias("size"))
         parts = [
             (float(np.mean(part["free"].to_numpy())), 100 * part["lost"].to_numpy())
-            for _, part in sizes
+            for _, part in sizes.group_by("size", maintain_order=True)
         ]
         drawn = look(place, f"guest at {'default' if guest == NORMAL else 'lowest'} priority")
         middle = np.array([np.median(lost) for _, lost in parts])
