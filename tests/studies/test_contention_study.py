@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import statistics
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from app.promise.test_report import needs_matplotlib
 from forestall.model.errors import ParameterError
 from studies.contention import STUDY, claims
+from studies.contention import found as finding
+from studies.contention import policies as choosing
 from studies.contention.claims import FAILS, HOLDS, UNCLEAR
 from studies.contention.found import Found, median_of
 from studies.contention.measured import Given, order, play_batch, think_times
@@ -43,6 +46,16 @@ from studies.contention.study import (
     Plan,
     batches,
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick() -> Iterator[None]:
+    """Fewer draws: no test is about how fine intervals are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(finding, "DRAWS", 60)
+        patch.setattr(choosing, "DRAWS", 60)
+        yield
+
 
 NAMES = ("gzip", "spin", "xz")
 COSTS = {NONE: 0.0, AGAIN: 0.0, NORMAL: 0.45, "nice 5": 0.2, "nice 10": 0.06, "nice 15": 0.02}
