@@ -67,7 +67,7 @@ def test_what_cannot_be_used(tmp_path: Path, text: str, told: str) -> None:
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="'contiguos' .* a file that is there, or contiguous"):
+    with pytest.raises(ParameterError, match=r"'contiguos' .* a file that is there, or contiguous"):
         read_topology("contiguos")
     with pytest.raises(TraceError, match="cannot be read"):
         read_topology(tmp_path)
