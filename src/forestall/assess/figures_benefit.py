@@ -142,9 +142,10 @@ def plot_collection(rows: Sequence[Mapping[str, Any]], axes: Axes | None = None)
     able = [one for one in rows if one["auc"] is not None]
     for k, metrics in enumerate(sorted({one["metrics"] for one in able})):
         mine = [one for one in able if one["metrics"] == metrics]
+        label = f"{metrics} metric{'s' * (metrics > 1)}"
         place.plot([one["sent_bytes_per_day"] for one in mine], [one["auc"] for one in mine],
                    color=LINES[k % len(LINES)], linestyle=DASHES[k % len(DASHES)],
-                   marker=MARKERS[k % len(MARKERS)], label=f"{metrics} metrics")  # fmt: skip
+                   marker=MARKERS[k % len(MARKERS)], label=label)  # fmt: skip
     place.set_xscale("log")
     dress(place, "What collecting less costs", "Bytes sent a day", "Area under the ROC curve")
     legend(place, ncols=3)
