@@ -71,6 +71,9 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "checkpoint_overhead": (0, 0, 1, 5, 60, 100),
     "checkpoint_at_end": (True, False),
     "restart_overhead": (0, 0, 1, 17, 60, 400),
+    "move_below": (None, None, 0.5, 0.9, 1.0),
+    "look_ahead": (600, 60, 3600, 7000),
+    "look_every": (60, 300, 100, 900),
     "retry": (60, 7, 300, 45, 1000),
     "retries": (1, 0, 2, 5, 100),
     "hold": (60, 0, 6, 30, 59, 61, 120, 600),
@@ -271,7 +274,7 @@ def plain(outcome: CycleOutcome | PlainOutcome) -> PlainOutcome:
     decisions = rows(log.decisions, figures)
     return PlainOutcome(
         rows(outcome.jobs),
-        rows(outcome.stays, "job host ended checkpoints start end work saved lost chance"),
+        rows(outcome.stays, "job host ended checkpoints start end work saved lost asked chance"),
         rows(log.events, "time kind key state"),
         [(int(t), *row) for t, row in zip(times, decisions, strict=True)],
         rows(log.estimates, "host jct mttf etl jctf rank chance"),
