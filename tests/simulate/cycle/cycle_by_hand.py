@@ -22,7 +22,7 @@ from forestall.simulate.cycle.outcome import (
 from forestall.simulate.cycle.parameters import CycleParameters
 
 NAN = math.nan
-DONE, CONTENTION, THRASHING, AWAY, CUT = StayEnd
+DONE, CONTENTION, THRASHING, AWAY, CUT, MOVED = StayEnd
 COMPLETED, UNSCHEDULED, UNFINISHED = Fate
 
 

@@ -274,7 +274,7 @@ def plain(outcome: CycleOutcome | PlainOutcome) -> PlainOutcome:
     decisions = rows(log.decisions, figures)
     return PlainOutcome(
         rows(outcome.jobs),
-        rows(outcome.stays, "job host ended checkpoints start end work saved lost asked chance"),
+        rows(outcome.stays, "job host ended checkpoints start end work saved lost chance"),
         rows(log.events, "time kind key state"),
         [(int(t), *row) for t, row in zip(times, decisions, strict=True)],
         rows(log.estimates, "host jct mttf etl jctf rank chance"),

@@ -792,7 +792,7 @@ class _Play:
         if walk.ended not in (StayEnd.COMPLETED, StayEnd.UNFINISHED):
             lost = job.saved + walk.work - walk.saved
         what = job.position, host, int(walk.ended), walk.checkpoints
-        did = walk.work, walk.saved, lost, job.asked
+        did = walk.work, walk.saved, lost
         self.out.stays.append((*what, job.begun, walk.end, *did, job.chance))
         job.asked = job.target = -1
         job.saved = walk.saved

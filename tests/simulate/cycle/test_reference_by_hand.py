@@ -39,7 +39,7 @@ from simulate.cycle.cycle_reference import PlainOutcome
 M = 1_000_000
 DAY = 86_400
 Play = Callable[..., PlainOutcome]
-START, WAIT, GIVE_UP, END = GuestDecisionKind
+START, WAIT, GIVE_UP, END, MOVE = GuestDecisionKind
 ENDED, STATE, TRY = GuestEventKind.GUEST_ENDED, GuestEventKind.HOST_STATE, GuestEventKind.TRY
 DECISION = [
     "time",

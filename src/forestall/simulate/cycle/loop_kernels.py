@@ -128,7 +128,8 @@ def run(state, world, forecast, log, limit):
         # Python, which comes back here.
         asks = looked >= 0 or (count > 0 and worlds.foretells(state.rules.scheduler))
         if asks and worlds.turns_slot(world, key):
-            at[worlds.LOOKED] = looked - 1
+            if looked >= 0:
+                at[worlds.LOOKED] = looked - 1
             return FORECAST
         if looked >= 0:
             count = take_look(state, world, forecast, key, looked)

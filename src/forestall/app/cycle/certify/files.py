@@ -4,7 +4,7 @@ whole millionths of a second of a host of speed 1."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Self
@@ -76,10 +76,20 @@ class StayRows(Rows):
         ),
         there=False,
     )
+    asked: Int = read.column(
+        lambda sheet, name: (
+            sheet.whole(name, 1 - MAX_SECONDS, MAX_SECONDS, empty=True)
+            if sheet.given["moves"]
+            else np.full(len(sheet), NONE)
+        ),
+        there=False,
+    )
     line: Int = read.line()
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
+        moved = (self.ended == StayEnd.MOVED) & (self.asked == NONE)
+        sheet.refuse(moved, "ended", "another end, as it was not decided that the guest moves")
         for name, told in (("chance", self.chance), ("promise", self.promise)):
             odd = (told == NONE) == sheet.given["said"]
             sheet.refuse(odd, name, "there just where the scheduler tells chances")
@@ -105,6 +115,16 @@ class StayRows(Rows):
     def left(self) -> Bool:
         """Whether the host left its guest."""
         return (self.ended >= StayEnd.CONTENTION) & (self.ended <= StayEnd.AWAY)
+
+    @property
+    def again(self) -> Bool:
+        """Whether its job is placed anew: its host left, or it moved."""
+        return self.left | (self.ended == StayEnd.MOVED)
+
+    @property
+    def working(self) -> Int:
+        """Until when the guest worked, but for checkpoints: one that moves is saved last."""
+        return np.where(self.asked == NONE, self.end, self.asked)
 
 
 @dataclass(frozen=True)
@@ -157,7 +177,9 @@ class Spans(Rows):
 @dataclass(frozen=True)
 class Given:
     """What the certifier takes from `summary.json`: parameters, and where the host traces begin and
-    end on the jobs' clock, s; `interval` is 0 where there are no checkpoints on the way."""
+    end on the jobs' clock, s; `interval` is 0 where there are no checkpoints on the way; guests
+    move where the chance of their hosts to stay for `ahead` s is less than `limit`, millionths, and
+    are looked at every `every` s (0: never)."""
 
     scheduler: str
     rank: str
@@ -176,10 +198,17 @@ class Given:
     end: int
     period: int
     stores: Stores | None = None
+    limit: int = 0
+    ahead: int = 0
+    every: int = 0
 
     @classmethod
     def of(cls, said: Summary) -> Self:
         """Return what the summary says."""
+        return replace(cls._plain(said), **_moving(said))
+
+    @classmethod
+    def _plain(cls, said: Summary) -> Self:
         p, t = "parameters.", "host_traces."
         resumes = said.word(p + "restart", ("scratch", "checkpoint")) == "checkpoint"
         at_end = said.flag(p + "checkpoint_at_end")
@@ -216,6 +245,20 @@ class Given:
         return self.scheduler == "omniscient" and not self.resumes
 
 
+def _moving(said: Summary) -> dict[str, int]:
+    """Return when guests move, where they do."""
+    p = "parameters."
+    given = said.value("parameters", (dict,), "parameters")
+    resumes = given.get("restart") == "checkpoint"
+    if "move_below" not in given or not resumes or given.get("scheduler") not in FORETELL[:2]:
+        return {}
+    return {
+        "limit": round(PARTS * said.number(p + "move_below", 0, 1.0 + 1e-12)),
+        "ahead": said.whole(p + "look_ahead", 1, MAX_SECONDS),
+        "every": said.whole(p + "look_every", 1, MAX_SECONDS),
+    }
+
+
 @dataclass(frozen=True)
 class CycleRun:
     """All files of a run's folder; `start` and `end` of the run, s."""
@@ -238,7 +281,8 @@ class CycleRun:
         spans = Spans.read(folder, hosts=len(hosts))
         said = given.rule in FORETELL
         stored = given.stores is not None
-        stays = StayRows.read(folder, hosts=len(hosts), ids=jobs.name, said=said, stored=stored)
+        known = {"said": said, "stored": stored, "moves": given.every > 0}
+        stays = StayRows.read(folder, hosts=len(hosts), ids=jobs.name, **known)
         start = max(int(jobs.submit.min()), given.begin)
         last = [int(jobs.finish.max(initial=start))]
         if (jobs.fate == Fate.UNFINISHED).any():
