@@ -56,7 +56,7 @@ def made(
     for k, (job, host, how, saves, start, until, *work) in enumerate(stays):
         parts = (round(x * MILLION) for x in work)
         resumed = rows["saved"][:k][rows["job"][:k] == job].max(initial=0)
-        rows[k] = job, host, how, saves, start, until, *parts, -1, -1, resumed
+        rows[k] = job, host, how, saves, start, until, *parts, -1, -1, resumed, -1
     return CycleOutcome(
         GuestWorkload(Jobs(ids, submit, ones, runtime, -ones), runtime * MILLION, Cleaning()),
         hosts,
