@@ -262,7 +262,10 @@ def add_transfers(vault, state, world, number, host, count):
     length = save_now(vault, world, number, host, now, np.int64(0))[0]
     if length < 0:
         return False
-    places = vault.desk.chosen.copy()
+    # A restore chooses among them in the same place: they are kept in the row of the next transfer.
+    places = vault.places[vault.at[ROWS]]
+    for j in range(vault.rules.pieces):
+        places[j] = vault.desk.chosen[j]
     for k in range(count):
         to = state.estimates[k].host
         if to != host:

@@ -4,7 +4,7 @@ whole millionths of a second of a host of speed 1."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Self
@@ -119,7 +119,8 @@ class StayRows(Rows):
     @property
     def again(self) -> Bool:
         """Whether its job is placed anew: its host left, or it moved."""
-        return self.left | (self.ended == StayEnd.MOVED)
+        again: Bool = self.left | (self.ended == StayEnd.MOVED)
+        return again
 
     @property
     def working(self) -> Int:
@@ -205,10 +206,7 @@ class Given:
     @classmethod
     def of(cls, said: Summary) -> Self:
         """Return what the summary says."""
-        return replace(cls._plain(said), **_moving(said))
-
-    @classmethod
-    def _plain(cls, said: Summary) -> Self:
+        limit, ahead, every = _moving(said)
         p, t = "parameters.", "host_traces."
         resumes = said.word(p + "restart", ("scratch", "checkpoint")) == "checkpoint"
         at_end = said.flag(p + "checkpoint_at_end")
@@ -232,6 +230,9 @@ class Given:
             end=end,
             period=said.whole(t + "period", 1, MAX_SECONDS),
             stores=said.stores() if resumes else None,
+            limit=limit,
+            ahead=ahead,
+            every=every,
         )
 
     @property
@@ -245,18 +246,16 @@ class Given:
         return self.scheduler == "omniscient" and not self.resumes
 
 
-def _moving(said: Summary) -> dict[str, int]:
-    """Return when guests move, where they do."""
+def _moving(said: Summary) -> tuple[int, int, int]:
+    """Return when guests move, see `Given`; 0 in all where they do not."""
     p = "parameters."
     given = said.value("parameters", (dict,), "parameters")
     resumes = given.get("restart") == "checkpoint"
     if "move_below" not in given or not resumes or given.get("scheduler") not in FORETELL[:2]:
-        return {}
-    return {
-        "limit": round(PARTS * said.number(p + "move_below", 0, 1.0 + 1e-12)),
-        "ahead": said.whole(p + "look_ahead", 1, MAX_SECONDS),
-        "every": said.whole(p + "look_every", 1, MAX_SECONDS),
-    }
+        return 0, 0, 0
+    limit = round(PARTS * said.number(p + "move_below", 0, 1.0 + 1e-12))
+    ahead, every = (said.whole(p + n, 1, MAX_SECONDS) for n in ("look_ahead", "look_every"))
+    return limit, ahead, every
 
 
 @dataclass(frozen=True)
