@@ -77,10 +77,13 @@ class Found:
 
 
 RESTART_WORDS: Final = {
-    **{one: one.replace("early", "at any sign") for one in MOVING},
     SCRATCH: "from scratch",
     HOURLY: "from hourly checkpoints",
     CHECKPOINT: "saved as the owner comes back",
+    **{
+        one: f"{'hourly checkpoints and ' if base == HOURLY else ''}moves below {chance:g}"
+        for one, (base, chance) in MOVING.items()
+    },
 }
 
 

@@ -107,7 +107,7 @@ def batches(plan: Plan, real: tuple[str, ...]) -> list[Batch]:
     for seed in range(1, plan.seeds + 1):
         for name in (*GENERATED, *real):
             base = Case(name, seed, FALCON, hosts=min(SHAPES[name].hosts, plan.hosts))
-            found.append((*_main(plan, base), *_moving(base), *_taken(plan, base)))
+            found.append((*_main(plan, base), *_moving(plan, base), *_taken(plan, base)))
             if plan.why and seed <= plan.few:
                 found += _why(plan, base)
     return found
@@ -128,9 +128,9 @@ def _main(plan: Plan, base: Case) -> Iterator[Case]:
                 yield from _each(replace(base, load=load), (SCRATCH,))
 
 
-def _moving(base: Case) -> Iterator[Case]:
+def _moving(plan: Plan, base: Case) -> Iterator[Case]:
     """Give both Falcons with guests that move."""
-    for restart in MOVING:
+    for restart in MOVING if plan.why else ():
         for scheduler in (SLIDES, FALCON):
             yield replace(base, scheduler=scheduler, restart=restart)
 
