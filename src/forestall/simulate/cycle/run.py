@@ -100,12 +100,12 @@ def new_world(
     )
 
 
-def moving_of(parameters: CycleParameters) -> worlds.MoveRules:
+def moving_of(parameters: CycleParameters) -> worlds.GuestMoves:
     """Return when guests move."""
     if not parameters.moves or parameters.move_below is None:
-        return worlds.MoveRules(0, 0, 0)
+        return worlds.GuestMoves(0, 0, 0)
     limit = round(MILLION * parameters.move_below)
-    return worlds.MoveRules(limit, parameters.look_ahead, parameters.look_every)
+    return worlds.GuestMoves(limit, parameters.look_ahead, parameters.look_every)
 
 
 def next_failures(runs: HostRuns) -> npt.NDArray[np.int64]:

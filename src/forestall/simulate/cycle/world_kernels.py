@@ -93,7 +93,7 @@ class Saving(NamedTuple):
     restart: int
 
 
-class MoveRules(NamedTuple):
+class GuestMoves(NamedTuple):
     """When guests move: where the chance that the host stays for `ahead` seconds is less than
     `limit`, millionths; looked at every so many seconds (0: never)."""
 
@@ -124,7 +124,7 @@ class CycleWorld(NamedTuple):
     at: npt.NDArray[np.int64]
     clock: TraceClock
     saving: Saving
-    moving: MoveRules
+    moving: GuestMoves
     vault: NoVault | GuestVault
 
 
