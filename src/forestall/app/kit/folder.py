@@ -24,13 +24,14 @@ RUN_FILES = (
     "decisions.csv",
     "foreseen.csv",
     "report.html",
+    "manifest.json",
     SUMMARY,
 )
 """Files of a run with the trace predictor, the one that says that all others are there last."""
 OTHER_RUN_FILES = (
     *("hazard.csv", "predictions.npz", "tasks.csv", "migrations.csv"),
     *("stays.csv", "hosts.csv", "availability.csv", "candidates.csv", "users.csv"),
-    "checkpoints.csv",
+    *("checkpoints.csv", "maintenance.csv"),
 )
 """What a run with another predictor writes in the place of `foreseen.csv`, and what one of another
 model writes besides: where it is not written anew, it goes."""

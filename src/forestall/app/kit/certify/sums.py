@@ -77,6 +77,26 @@ def unlike_rows(finding: Finding, text: str, said: list[Int], mine: list[Int], n
 # ---------------------------------------------------------------------------------------- measures
 
 
+def quantile_of(values: npt.NDArray[Any], share: float) -> float | None:
+    """Return a quantile, between neighbours in proportion; None of nothing."""
+    if not len(values):
+        return None
+    order = np.sort(values)
+    place = share * (len(order) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(order) - 1)
+    return float(order[low]) + (place - low) * float(order[high] - order[low])
+
+
+def spread_of(values: npt.NDArray[Any]) -> dict[str, float | None]:
+    """Return mean, median and 95th percentile; None of nothing."""
+    return {
+        "mean": math.fsum(values.tolist()) / len(values) if len(values) else None,
+        "median": quantile_of(values, 0.5),
+        "p95": quantile_of(values, 0.95),
+    }
+
+
 def close(said: float, here: float, relative: float, absolute: float = 0.0) -> bool:
     """Return whether two numbers are the same but for rounding."""
     return math.isclose(here, said, rel_tol=relative, abs_tol=absolute)
