@@ -36,6 +36,9 @@ OTHER_RUN_FILES = (
 """What a run with another predictor writes in the place of `foreseen.csv`, and what one of another
 model writes besides: where it is not written anew, it goes."""
 
+RUN_FOLDER = frozenset((*OTHER_RUN_FILES, *RUN_FILES)) - {"manifest.json"}
+"""Files that the manifest of a run tells of, where they are there."""
+
 
 def holds(folder: Path, keys: Collection[str], name: str = SUMMARY) -> bool:
     """Return whether a folder has a summary of ours, by `name`, with all these keys."""

@@ -12,7 +12,7 @@ from typing import Any
 from forestall._lazy import lazily
 from forestall.app.kit.certify.finding import Certificate, Check, Finding, Unchecked
 from forestall.app.kit.certify.sheet import Summary, read_summary
-from forestall.app.kit.folder import OTHER_RUN_FILES, RUN_FILES
+from forestall.app.kit.folder import RUN_FOLDER
 from forestall.app.kit.log import DECISION_LOG, EVENT_LOG
 from forestall.app.kit.manifest import MANIFEST, changed_files
 from forestall.app.runs.models import model_in
@@ -23,7 +23,6 @@ from forestall.model.spelling import all_named
 with lazily():
     from forestall.app.runs import replay as replays
 
-FILES = frozenset((*OTHER_RUN_FILES, *RUN_FILES)) - {MANIFEST}
 WITHOUT_MANIFEST = (
     "whether files changed since they were written (manifest.json is not there: of a version that "
     "wrote none, or removed), and whether all parameters are there"
@@ -47,7 +46,7 @@ def certify(folder: str | Path, *, spell: Callable[[str], str] = str) -> Certifi
         summary = read_summary(place / "summary.json")
     except TraceError:  # its own certifier says in which words
         summary = {}
-    changed = changed_files(place, FILES) if place.is_dir() else None
+    changed = changed_files(place, RUN_FOLDER) if place.is_dir() else None
     try:
         found = model_in(summary).certified(place)
         more = [*_of_all(place), *_replayed(place, summary)]
@@ -58,9 +57,21 @@ def certify(folder: str | Path, *, spell: Callable[[str], str] = str) -> Certifi
     else:
         more += _complete(summary)
         found = replace(found, checks=(_as_written(changed), *found.checks))
-    there = [one for one in (*found.unchecked, *OF_ALL) if (place / one.file).exists()]
-    found = replace(found, checks=(*found.checks, *more), unchecked=tuple(there))
+    told = [_there(place, summary, one) for one in (*found.unchecked, *OF_ALL)]
+    there = tuple(one for one in told if one.fields)
+    found = replace(found, checks=(*found.checks, *more), unchecked=there)
     return all_named(found, spell)
+
+
+def _there(folder: Path, summary: Mapping[str, Any], one: Unchecked) -> Unchecked:
+    """Return what was not checked, with those parameters only that the run has."""
+    if not (folder / one.file).exists():
+        return one._replace(fields=())
+    given = summary["parameters"]
+    names = [
+        name for name in one.fields if not name.startswith("parameters.") or name[11:] in given
+    ]
+    return one._replace(fields=tuple(names))
 
 
 def _since_written(error: TraceError, changed: Mapping[str, str] | None) -> TraceError:
@@ -150,7 +161,7 @@ def _replayed(folder: Path, summary: Mapping[str, Any]) -> list[Check]:
     decides = summary["parameters"].get(model_in(summary).decides)
     if summary.get("own_rules") or is_own(str(decides)):
         return []
-    finding, again = Finding("decisions, by replay"), replays.replay(folder)
+    finding, again = Finding("decisions, by replay"), replays.decided_again(folder)
     if not again.same:
         finding.all([f"{again.verdict}: {again.logged!r} was logged, {again.replayed!r} is due"])
     return [finding.check(again.verdict)]

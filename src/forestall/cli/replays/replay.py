@@ -94,11 +94,14 @@ def _replay_run(folder: Path, given: Given, asked: question.ReplayQuestion, outp
     found = runs_replay.replay(folder, **given)
     if output.as_json:
         say_json({"same": found.same, "decisions": found.decisions, "line": found.line,
-                  "logged": found.logged, "replayed": found.replayed})  # fmt: skip
+                  "logged": found.logged, "replayed": found.replayed,
+                  "unlike": list(found.unlike)})  # fmt: skip
     elif not output.quiet:
         say(f"{folder}: {found.verdict}")
         if not found.same:
             say(f"logged:   {'(nothing)' if found.logged is None else found.logged}", indent=2)
             say(f"replayed: {'(nothing)' if found.replayed is None else found.replayed}", indent=2)
-    if not found.same:
+        for text in found.unlike:
+            say(text, indent=2)
+    if not found.passed:
         raise typer.Exit(1)

@@ -131,7 +131,8 @@ class Logged:
         text = "node {0}: failure (time, end) {1} is only in one of events.csv and failures.csv"
         nodes, until = np.arange(run.given.nodes), failures.time + failures.downtime
         said = [failed.node, failed.time, failed.until]
-        unlike_rows(finding, text, said, [failures.node, failures.time, until], nodes)
+        mine = [failures.node, failures.time, until]
+        unlike_rows(finding, text, said, mine, nodes, once=False)
         self._recovered(events.take(events.kind == EventKind.NODE_RECOVERED), finding)
         for kind, mine, what in (
             (EventKind.CHECKPOINT_REQUESTED, jobs.checkpoints + jobs.skipped, "requests"),
@@ -264,5 +265,5 @@ class Logged:
             exactly = table.detectability.view(np.int64)
             return [table.node, table.time, table.downtime, exactly]
 
-        unlike_rows(finding, text, rows(within), rows(mine), nodes)
+        unlike_rows(finding, text, rows(within), rows(mine), nodes, once=False)
         return f"{len(known)} failures, {len(within)} of them played"

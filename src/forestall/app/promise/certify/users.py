@@ -119,10 +119,8 @@ class Bargained:
         users, said = self.users, self.said.value("users", (dict,), "measures of users")
         kinds = sorted(set(users.kind.tolist()))
         every = np.ones(len(users), dtype=np.bool_)
-        here = {
-            **self._of(jobs, every),
-            "kinds": {k: self._of(jobs, users.kind == k) for k in kinds},
-        }
+        by_kind = {k: self._of(jobs, users.kind == k) for k in kinds}
+        here: dict[str, Any] = {**self._of(jobs, every), "kinds": by_kind}
         told = dict(said)
         empty = self._of(jobs, ~every)
         if isinstance(told.get("kinds"), dict):  # kinds that no user was of are told, too
