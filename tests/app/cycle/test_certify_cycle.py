@@ -21,6 +21,7 @@ from forestall.app.cycle.certify.certifier import RULES
 from forestall.app.cycle.certify.measures import GROUPS
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.simulate import simulate_cycle
+from forestall.app.kit.manifest import MANIFEST
 from forestall.app.runs.certify import Certificate, certify
 from forestall.model.errors import TraceError
 from forestall.model.hosts import HostTraces
@@ -82,7 +83,7 @@ def saved(case: Case, folder: Path) -> CycleOutcome:
     jobs, hosts, parameters = prepared(case)
     workload = prepare_guests(jobs, hosts, parameters)
     outcome = play_cycle(workload, hosts, parameters, log_events=True)
-    CycleResult(outcome).save(folder, report=False)
+    (CycleResult(outcome).save(folder, report=False) / MANIFEST).unlink()  # finds any change
     return outcome
 
 

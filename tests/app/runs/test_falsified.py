@@ -51,8 +51,7 @@ def tell(folder: Path, lie: Lie, *, renew: bool) -> Certificate | None:
         write_manifest(folder)
     try:
         return certify(folder)
-    except TraceError as error:
-        assert len(str(error).splitlines()) == 1
+    except TraceError:
         return None
     finally:
         path.write_bytes(old)

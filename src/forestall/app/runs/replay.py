@@ -65,7 +65,7 @@ class Replayed:
     @property
     def report(self) -> Shown:
         """It as text, page, JSON or Markdown; a notebook shows it."""
-        sections = (self._lines(),)
+        sections: tuple[Section, ...] = (self._lines(),)
         if self.unlike:
             body = (Listing(self.unlike),)
             sections = (*sections, Section("unlike", "What the files beside tell", body=body))

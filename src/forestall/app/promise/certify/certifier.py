@@ -214,7 +214,7 @@ RULES: tuple[Rule[Facts], ...] = (
     Rule("qos", _qos),
     Rule("utilization", _utilization),
     Rule("lost work", _lost_work),
-    *(Rule(name, measures.group(name)) for name in measures.GROUPS),
+    *(Rule[Facts](name, measures.group(name)) for name in measures.GROUPS),
     Rule("parameters and files", measures.given),
     Rule("order of rows", measures.sorted_rows),
 )

@@ -131,8 +131,8 @@ class Logged:
         text = "node {0}: failure (time, end) {1} is only in one of events.csv and failures.csv"
         nodes, until = np.arange(run.given.nodes), failures.time + failures.downtime
         said = [failed.node, failed.time, failed.until]
-        mine = [failures.node, failures.time, until]
-        unlike_rows(finding, text, said, mine, nodes, once=False)
+        played = [failures.node, failures.time, until]
+        unlike_rows(finding, text, said, played, nodes, once=False)
         self._recovered(events.take(events.kind == EventKind.NODE_RECOVERED), finding)
         for kind, mine, what in (
             (EventKind.CHECKPOINT_REQUESTED, jobs.checkpoints + jobs.skipped, "requests"),

@@ -28,7 +28,7 @@ RULES: tuple[Rule[log.Logged], ...] = (
     Rule("order of the queue", tables.order),
     Rule("moves and the stays they link", moves_and_stays),
     Rule("account of capacity", measures.account),
-    *(Rule(name.replace("_", " "), measures.rate(name)) for name in measures.RATES),
+    *(Rule[log.Logged](name.replace("_", " "), measures.rate(name)) for name in measures.RATES),
     Rule("counts", measures.counts),
     Rule("moves, waits and reliable nodes", measures.moves_and_waits),
     Rule("intervals of the rates", measures.intervals),
