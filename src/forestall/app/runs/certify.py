@@ -16,7 +16,7 @@ from forestall.app.kit.folder import RUN_FOLDER
 from forestall.app.kit.log import DECISION_LOG, EVENT_LOG
 from forestall.app.kit.manifest import MANIFEST, changed_files
 from forestall.app.runs.models import model_in
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.own import is_own
 from forestall.model.spelling import all_named
 
@@ -161,7 +161,12 @@ def _replayed(folder: Path, summary: Mapping[str, Any]) -> list[Check]:
     decides = summary["parameters"].get(model_in(summary).decides)
     if summary.get("own_rules") or is_own(str(decides)):
         return []
-    finding, again = Finding("decisions, by replay"), replays.decided_again(folder)
+    finding = Finding("decisions, by replay")
+    try:
+        again = replays.decided_again(folder)
+    except InputError as error:
+        finding.all([str(error)])
+        return [finding.check("")]
     if not again.same:
         finding.all([f"{again.verdict}: {again.logged!r} was logged, {again.replayed!r} is due"])
     return [finding.check(again.verdict)]

@@ -123,7 +123,8 @@ def _of_moves(run: Facts) -> dict[str, Any]:
     start = run.told["start"]
     wait = (start - jobs.submit)[start != NONE]
     came = stays.take(stays.begun == Begun.MIGRATED)
-    held: Int = came.rate * (np.minimum(came.runs_from, came.end) - came.start)
+    until: Int = np.minimum(came.runs_from, came.end)
+    held = came.rate * (until - came.start)
     counted = np.bincount(moves.outcome, minlength=len(MoveEnd)).tolist()
     flown = _flights(run)
     return {
