@@ -53,6 +53,8 @@ RUNS = {
     "cycle-falcon": f"{CYCLE} --scheduler falcon --restart checkpoint --log-events",
     "cycle-condor": f"{CYCLE} --scheduler condor --restart scratch --log-events",
     "cycle-omniscient": f"{CYCLE} --scheduler omniscient --restart checkpoint",
+    "cycle-moves": f"{CYCLE} --scheduler falcon --restart checkpoint --move-below 0.97"
+    " --no-checkpoint-at-end --checkpoint-overhead 1m --log-events",
     "cycle-vault": f"{CYCLE} --restart checkpoint --checkpoint-interval 20m"
     " --vault 'layout=code data=1 parity=1 size=100MB' --log-events",
 }

@@ -61,6 +61,7 @@ PARAMETERS = (
     *("horizon", "predict_every", "predict_step", "warm_up", "days", "min_runtime", "retries"),
     *("checkpoint_interval", "checkpoint_overhead", "checkpoint_at_end", "restart_overhead"),
     *("compression", "rank", "job_length", "retry", "vault"),
+    *("move_below", "look_ahead", "look_every"),
 )
 ALWAYS = (
     Unchecked(
