@@ -110,20 +110,22 @@ def test_many_more_cases(first: int) -> None:
 
 def test_the_cases_reach_every_corner() -> None:
     """What the comparison is worth: each reason, end and fate comes up often enough."""
-    reasons, ends, fates = np.zeros(11, int), np.zeros(5, int), np.zeros(3, int)
+    reasons, ends, fates = np.zeros(14, int), np.zeros(6, int), np.zeros(3, int)
     branches = np.zeros(3, int)
     for case in [random_case(seed) for seed in range(160)] + [daily_case(k) for k in range(36)]:
         jobs, hosts, parameters = prepared(case)
         workload = prepare_guests(jobs, hosts, parameters)
         out = play_cycle(workload, hosts, parameters, log_events=True)
-        reasons += np.bincount(out.log.decisions["reason"], minlength=11)
-        ends += np.bincount(out.stays["ended"], minlength=5)
+        reasons += np.bincount(out.log.decisions["reason"], minlength=14)
+        ends += np.bincount(out.stays["ended"], minlength=6)
         fates += np.bincount(out.jobs["outcome"], minlength=3)
         branches[0] += np.sum(out.stays["checkpoints"] > 1)
         branches[1] += np.sum((out.stays["saved"] > 0) & (out.stays["lost"] > 0))
         branches[2] += np.sum(out.jobs["failures"] > 1)
-    assert reasons.min() >= 10, reasons
-    assert ends.min() >= 20, ends
+    assert reasons[:11].min() >= 10, reasons
+    assert reasons[13] >= 3, reasons
+    assert ends[:5].min() >= 20, ends
+    assert ends[5] >= 3, ends
     assert fates.min() >= 100, fates
     assert branches.min() >= 5, branches
 
