@@ -13,6 +13,7 @@ from forestall.app.cycle.certify.choices import choices
 from forestall.app.cycle.certify.files import FORETELL
 from forestall.app.cycle.certify.log_files import FILES
 from forestall.app.cycle.certify.measures import GROUPS, Measured, group
+from forestall.app.cycle.certify.moves import moves
 from forestall.app.kit.certify.finding import Certificate, Unchecked
 from forestall.app.kit.certify.rules import Rule, certificate
 
@@ -104,12 +105,14 @@ def certify_cycle(folder: Path) -> Certificate:
         *(FORESEEN if foreseen else ()),
         *(LOGGED if logged else ()),
     )
-    return certificate(folder, run, rules_for(stored), unknown, unchecked=told)
+    rules = rules_for(stored, run.given.every > 0)
+    return certificate(folder, run, rules, unknown, unchecked=told)
 
 
-def rules_for(stored: bool) -> tuple[Rule[Measured], ...]:
-    """Return the rules of a run whose checkpoints are in a vault, or are not."""
-    if not stored:
-        return RULES
+def rules_for(stored: bool, moving: bool) -> tuple[Rule[Measured], ...]:
+    """Return the rules of a run whose checkpoints are in a vault, or are not, and whose guests
+    move, or do not."""
     place = next(k for k, rule in enumerate(RULES) if rule.check is work.saved)
-    return (*RULES[:place], *IN_VAULT, *RULES[place + 1 :])
+    saved = IN_VAULT if stored else RULES[place : place + 1]
+    more = (Rule("moves of guests", moves),) if moving else ()
+    return (*RULES[:place], *saved, *more, *RULES[place + 1 :])

@@ -180,10 +180,11 @@ def _of_hosts(run: Facts) -> dict[str, Any]:
     useful, lost = total(useful_work(run)), total(stays.lost)
     offered, held = total(spans.work), total(stays.end - stays.start)
     shares = [_ratio(total(seconds[spans.state == k]), whole) for k in range(5)]
-    ended = np.bincount(stays.ended, minlength=5).tolist()
+    kinds = len(StayEnd) if run.given.every else int(StayEnd.MOVED)
+    ended = np.bincount(stays.ended, minlength=kinds).tolist()
     return {
         "stays_count": len(stays),
-        "stays_ended": dict(zip(spelled(StayEnd), ended, strict=True)),
+        "stays_ended": dict(zip(spelled(StayEnd)[:kinds], ended, strict=True)),
         "useful_work": useful / PARTS,
         "lost_work": lost / PARTS,
         "unfinished_work": (total(stays.work) - useful - lost) / PARTS,
