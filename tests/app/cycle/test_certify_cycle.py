@@ -21,7 +21,7 @@ from forestall.app.cycle.certify.certifier import RULES
 from forestall.app.cycle.certify.measures import GROUPS
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.simulate import simulate_cycle
-from forestall.app.kit.manifest import MANIFEST
+from forestall.app.kit.output import MANIFEST
 from forestall.app.runs.certify import Certificate, certify
 from forestall.model.errors import TraceError
 from forestall.model.hosts import HostTraces

@@ -14,7 +14,7 @@ import pytest
 
 from app.runs.falsified import RUNS, Lie, lies, make, prepare
 from forestall.app.kit.certify.finding import Certificate
-from forestall.app.kit.manifest import MANIFEST, write_manifest
+from forestall.app.kit.output import MANIFEST, write_manifest
 from forestall.app.runs.certify import certify
 from forestall.app.runs.replay import replay
 from forestall.model.errors import TraceError

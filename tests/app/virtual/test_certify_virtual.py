@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from forestall.app.kit.manifest import MANIFEST
+from forestall.app.kit.output import MANIFEST
 from forestall.app.runs.certify import Certificate, certify
 from forestall.app.virtual.certify.certifier import RULES
 from forestall.app.virtual.result import VirtualResult

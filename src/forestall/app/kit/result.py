@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from forestall.app.kit.folder import OTHER_RUN_FILES, RUN_FILES, SUMMARY, fill_folder
-from forestall.app.kit.manifest import write_manifest
-from forestall.app.kit.output import since_first, skipped_table, write_csv, write_json
+from forestall.app.kit.output import (
+    since_first,
+    skipped_table,
+    write_csv,
+    write_json,
+    write_manifest,
+)
 from forestall.app.kit.versions import versions
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError

@@ -14,7 +14,7 @@ from forestall.app.kit.certify.finding import Certificate, Check, Finding, Unche
 from forestall.app.kit.certify.sheet import Summary, read_summary
 from forestall.app.kit.folder import RUN_FOLDER
 from forestall.app.kit.log import DECISION_LOG, EVENT_LOG
-from forestall.app.kit.manifest import MANIFEST, changed_files
+from forestall.app.kit.output import MANIFEST, changed_files
 from forestall.app.runs.models import model_in
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.own import is_own

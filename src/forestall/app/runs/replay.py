@@ -11,7 +11,7 @@ from typing import Any
 
 from forestall.app.kit.folder import RUN_FOLDER
 from forestall.app.kit.log import DECISION_LOG
-from forestall.app.kit.manifest import changed_files
+from forestall.app.kit.output import changed_files
 from forestall.app.runs.compare import read_summary
 from forestall.app.runs.models import MODELS, model_in
 from forestall.decide.cycle.own import HostScheduler
