@@ -59,6 +59,9 @@ types: $(DEV)/.installed
 imports: $(DEV)/.installed
 	$(BIN)/lint-imports --no-cache
 
+# What Python compiles for one worker or command is kept for the others, also where the environment
+# says otherwise.
+unit: export PYTHONDONTWRITEBYTECODE :=
 unit: $(DEV)/.installed
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 

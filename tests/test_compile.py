@@ -15,11 +15,23 @@ from forestall._compile import INTERPRETED
 from forestall._kept import cache_folder
 
 KERNELS = """
-from forestall._compile import entry
+from forestall._compile import entry, kernel
 
 @entry
 def halved(x):
     return x if x <= 1 else halved(x // 2) + 1
+
+@kernel
+def steps(x):
+    return 1 if x <= 1 else steps(x // 2) + 1
+
+@entry
+def counted(x):
+    return steps(x)
+
+@entry
+def doubled(x):
+    return 2 * steps(x)
 """
 CALL = "import kernels_here as k; print(k.halved(9), sum(k.halved.stats.cache_misses.values()))"
 
@@ -48,6 +60,22 @@ llvmlite.binding.parse_assembly = lambda *a: os.kill(os.getpid(), signal.SIGKILL
     assert held.wait() == -signal.SIGKILL
     held.stdout.close()  # type: ignore[union-attr]
     assert begin(tmp_path).communicate()[0].split() == ["4", "1"]
+
+
+def test_what_only_kernels_call_is_linked_by_who_compiled_it_and_by_who_loads_it(
+    tmp_path: Path,
+) -> None:
+    """It calls itself, and has no machine code of its own."""
+    told = [
+        begin(
+            tmp_path,
+            "import kernels_here as k\n"
+            + f"print(*[getattr(k, name)(9) for name in {names}], "
+            + "sum(k.steps.stats.cache_misses.values()))",
+        ).communicate()[0].split()
+        for names in (["counted"], ["doubled"], ["doubled", "counted"])
+    ]  # fmt: skip
+    assert told == [["4", "1"], ["8", "0"], ["8", "4", "0"]]
 
 
 SPOILS: dict[str, list[Callable[[bytes], bytes]]] = {

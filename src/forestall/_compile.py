@@ -16,8 +16,10 @@ from typing import Any, Final, TypeVar
 import numba
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic, overload
 
@@ -31,7 +33,44 @@ FLAGS: Final = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt":
 """No fast-math: the same bytes everywhere. No reference counts: kernels never allocate, which
 halves both their code and the time to compile it."""
 
-NO_WRAPPERS: Final = {"no_cpython_wrapper": not INTERPRETED, "no_cfunc_wrapper": not INTERPRETED}
+
+class _Linked(JITCodeLibrary):  # type: ignore[misc] # Numba says no types
+    """The code of a kernel that only other kernels call. Numba would optimise it and turn it into
+    machine code by itself, and again as part of each caller, and of each of their callers: that is
+    left to the last one, which Python calls; the loop of promises compiles in half the time."""
+
+    _final_module: Any
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to callers, which have the code of this one in theirs."""
+
+    def _finalize_final_module(self) -> None:
+        """Make machine code of nothing but the variables that Numba writes to when it loads it."""
+        self._finalize_dynamic_globals()
+        code = self._final_module
+        names = [one.name for one in code.global_variables if one.name.startswith("_ZN08NumbaEnv")]
+        variables = "".join(f"@{name} = common global i64 0\n" for name in names)
+        self._final_module = binding.parse_assembly(variables)
+        self._final_module.data_layout = code.data_layout
+        super()._finalize_final_module()
+        self._final_module = code
+
+
+class _Linking(Compiler):  # type: ignore[misc] # Numba says no types
+    """Numba's compiler, for kernels that only other kernels call."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+        if library is None:
+            library = _Linked(target.codegen(), "linked")
+            library.enable_object_caching()
+        super().__init__(typing, target, library, *rest)
+
+
+NO_WRAPPERS: Final = {
+    "no_cpython_wrapper": not INTERPRETED,
+    "no_cfunc_wrapper": not INTERPRETED,
+    "pipeline_class": _Linking,
+}
 """Without them a kernel is not callable from Python, and compiles in a third of the time."""
 
 

@@ -40,7 +40,7 @@ class Site:
     def write(
         self, more: str = "", fence: str = "true", uris: Mapping[str, str] | None = None
     ) -> None:
-        lines = ['lead = "5s"', "patience = 2", "lease = 2", "retry = 2"]
+        lines = ['lead = "5s"', "patience = 5", "lease = 2", "retry = 2"]
         for number, (name, host) in enumerate(self.hosts.hosts.items()):
             lines += [
                 f"[hosts.{name}]", f'uri = "{(uris or {}).get(name, host.uri)}"', f'data = "tcp://{host.address}"',
@@ -100,6 +100,7 @@ def closed(site: Site) -> Iterator[None]:
     yield
     while site.coordinators:
         site.coordinators.pop().close()
+    site.write()  # what one test asks for is not the next one's, also where it failed
 
 
 def told(outcomes: list[object]) -> list[tuple[str, str]]:
@@ -124,7 +125,6 @@ def test_overload_spreads(site: Site) -> None:
     assert {site.node("vm1"), site.node("vm2")} == {"h1", moved[0].target}
     for name in ("vm1", "vm2"):
         site.goes_on(name)
-    site.write()
 
 
 @pytest.mark.parametrize("way", ["tls", "ssh"])
@@ -145,7 +145,6 @@ def test_hosts_are_reached_by(site: Site, way: str) -> None:
     assert not pool.look(["h4"])["h4"].answers
     site.hosts.mend("h4")
     wait_for("h4 answers again", lambda: pool.look(["h4"])["h4"].answers, 60)
-    site.write()
 
 
 def test_all_leave_before_the_failure_that_is_foreseen(
@@ -204,7 +203,6 @@ def test_a_target_dies_while_memory_is_sent(site: Site) -> None:
     add_foreseen(site.folder / "predictions.csv", source, UNDRAIN)
     site.hosts.boot(tried[0])
     site.hosts.wait_for(tried[0])
-    site.write()
 
 
 def test_a_coordinator_is_killed_at_every_write(site: Site) -> None:
@@ -242,7 +240,7 @@ def test_a_cut_network_starts_nothing_twice(site: Site) -> None:
     coordinator.step()
     site.hosts.cut(node)
     try:
-        late = time.monotonic() + 12
+        late = time.monotonic() + 30
         troubles: list[str] = []
         while not troubles and time.monotonic() < late:
             assert told(coordinator.step()) == []
@@ -255,7 +253,6 @@ def test_a_cut_network_starts_nothing_twice(site: Site) -> None:
     wait_for("it is back", lambda: ("recovered", "") in told(coordinator.step()), 40)
     site.goes_on("vm1")
     assert site.node("vm1") == node
-    site.write()
 
 
 def test_a_host_dies_without_warning(site: Site) -> None:
