@@ -21,6 +21,7 @@ from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.cycle import MILLION
 from forestall.predict.semi_markov.first_failure_kernels import RUNNING, new_room
 from forestall.predict.semi_markov.forecast_kernels import (
+    APART,
     PastArrays,
     accumulate,
     complete,
@@ -103,9 +104,7 @@ def new_curves(hosts: int, steps: int, step: int) -> CurveRoom:
     return CurveRoom(drawn, np.empty((hosts, RUNNING, steps)))
 
 
-def draw_curves(
-    room: CurveRoom, outlook: Outlook, speed: Floats, *, memory: int = 0
-) -> HostCurves:
+def draw_curves(room: CurveRoom, outlook: Outlook, speed: Floats, *, memory: int = 0) -> HostCurves:
     """Return the curves of hosts, as `curves` does, in room that is there; arrays of the outlook
     are C-ordered."""
     (share, reliability), (drawn, between) = outlook, room
@@ -180,6 +179,12 @@ def _narrow(counts: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
     return counts.astype(np.int16) if fits else counts
 
 
+def _places(runs: Stays) -> npt.NDArray[np.int32]:
+    """Return in which run every `APART`th sample lies."""
+    every = np.arange(0, runs.samples + APART, APART)
+    return (np.searchsorted(runs.start, every, side="right") - 1).astype(np.int32)
+
+
 class HostPasts:
     """The pasts of hosts in arrays, from which forecasts of all of them are made at once. All must
     have been seen from and to the same time, in the same steps.
@@ -200,6 +205,7 @@ class HostPasts:
             np.concatenate([one.state for one in runs]).astype(np.int8),
             np.stack([host.given for host in hosts]),
             _narrow(np.stack([host.seen for host in hosts])),
+            np.stack([_places(one) for one in runs]),
         )
         rows = zip(hosts, self.arrays.given, self.arrays.seen, strict=True)
         # What is large is there once.

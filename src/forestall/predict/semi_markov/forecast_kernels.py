@@ -7,7 +7,7 @@ recursion has few terms: for one host it is quicker than the inversion of a powe
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,31 +15,32 @@ import numpy.typing as npt
 from forestall._compile import entry, kernel
 from forestall.predict.semi_markov.first_failure_kernels import FAILED, OTHER, RUNNING, chances
 
+APART: Final = 16
+"""Samples from one whose run is kept to the next one."""
+
 
 class PastArrays(NamedTuple):
     """What was seen of hosts: int64[hosts + 1] the first run of each; int64[r] starts and int8[r]
     states of the runs; float64[hosts, steps] shares given, and int16[hosts, steps] (int32 where
-    that is too little) samples that they are of."""
+    that is too little) samples that they are of; int32[hosts, ...] the run of a host in which every
+    16th sample lies."""
 
     first: npt.NDArray[np.int64]
     start: npt.NDArray[np.int64]
     state: npt.NDArray[np.int8]
     given: npt.NDArray[np.float64]
     seen: npt.NDArray[Any]
+    places: npt.NDArray[np.int32]
 
 
 @kernel
-def run_at(starts, known, sample):
+def run_at(starts, places, known, sample):
     """Return the run, of the first `known`, that a sample lies in."""
-    # Starts ascend: the last run that begins no later than the sample.
-    low, high = 0, known - 1
-    while low < high:
-        middle = (low + high + 1) >> 1
-        if starts[middle] <= sample:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    # Starts ascend: the last run that begins no later than the sample, from one near it on.
+    run = np.int64(places[sample // APART])
+    while run + 1 < known and starts[run + 1] <= sample:
+        run += 1
+    return run
 
 
 @kernel
@@ -133,7 +134,7 @@ def one_host(pasts, host, samples, begins, room, by_state, share, alive):
     for w in range(len(begins)):
         # A move at the last step shows in the sample after it.
         stop = min(begins[w] + steps + 1, samples)
-        run = run_at(starts, known, begins[w])
+        run = run_at(starts, pasts.places[host], known, begins[w])
         room.began[w] = states[run]
         both |= count_stays(starts, states, known, samples, begins[w], stop, room, run)
     mean_shares(given, seen, begins, room, samples, by_state, share)
@@ -166,9 +167,9 @@ def foresee(pasts, samples, begins, room, by_state, share, alive, sure):
 
 
 @kernel
-def count_state(starts, states, known, begin, stop, room, state):
+def count_state(starts, states, places, known, begin, stop, room, state):
     """Count the stays of one window in a state, those after a failure too; return how many."""
-    run, count = run_at(starts, known, begin), 0
+    run, count = run_at(starts, places, known, begin), 0
     while run < known and starts[run] < stop:
         if states[run] == state:
             begun, count = max(starts[run], begin), count + 1
@@ -200,10 +201,11 @@ def complete(pasts, hosts, samples, begins, days, room, alive):
         first, last = pasts.first[host], pasts.first[host + 1]
         starts, states = pasts.start[first:last], pasts.state[first:last]
         known, both = np.searchsorted(starts, samples), 0
+        places = pasts.places[host]
         room.moves[:], room.present[:] = 0, 0
         for begin in begins:
             stop = min(begin + alive.shape[2], samples)
-            run = run_at(starts, known, begin)
+            run = run_at(starts, places, known, begin)
             both |= count_stays(starts, states, known, samples, begin, stop, room, run)
         for state in range(RUNNING):
             if both & (1 << state):
@@ -211,9 +213,9 @@ def complete(pasts, hosts, samples, begins, days, room, alive):
             count = 0
             for begin in days[:-1]:
                 stop = min(begin + days[-1] + 1, samples)
-                count += count_state(starts, states, known, begin, stop, room, state)
+                count += count_state(starts, states, places, known, begin, stop, room, state)
             if count == 0:
-                count_state(starts, states, known, 0, samples, room, state)
+                count_state(starts, states, places, known, 0, samples, room, state)
         chances(room, alive[host])
 
 

@@ -97,7 +97,7 @@ def run(state, world, forecast, log, limit):
         if kind == _TRY:
             world.guests[number].tries += 1
             worlds.recall(world.vault, world, number)
-            worlds.estimate_all(state, world, forecast, number, count)
+            worlds.estimate_all(state, world, forecast, number, count, len(log.events) > 0)
             told = count
         elif kind == _ENDED:
             # Before the engine hears of it, which forgets the job's host.

@@ -253,9 +253,11 @@ def foretells(scheduler):
 
 
 @kernel
-def estimate_all(state, world, forecast, number, count):
-    """Write what the scheduler knows of each candidate for a job into `state.estimates`."""
+def estimate_all(state, world, forecast, number, count, every):
+    """Write what the scheduler knows of each candidate for a job into `state.estimates`; not
+    `every`: of those that Falcon cannot take, as one before them ends the job sooner, only that."""
     guest, now, scheduler = world.guests[number], world.at[NOW], state.rules.scheduler
+    soonest = _FAR
     for k in range(count):
         out = state.estimates[k]
         host = out.host
@@ -266,7 +268,13 @@ def estimate_all(state, world, forecast, number, count):
         elif foretells(scheduler):
             # As a share of this host, whatever its speed.
             present = rate_now(world, host, now) / (MILLION * world.speeds[host])
+            if scheduler == FALCON and not every and soonest < _FAR:
+                if falcon.ends_later(forecast, host, here, left, present, soonest):
+                    falcon.rule_out(out)
+                    continue
             falcon.estimate(out, forecast, host, here, left, present)
+            if falcon.lives(out):
+                soonest = min(soonest, out.jctf)
         if scheduler in (CONDOR, OWN):
             out.rank = rank_of(world, host, now)
         elif scheduler == OMNISCIENT:

@@ -107,6 +107,7 @@ class MovesTable(FileTable):
     bandwidth: Memory | Literal[0] = 0
     converge: bool = True
     tunnelled: bool = False
+    disks: Literal["shared", "copied"] = "shared"
 
 
 class LossTable(FileTable):
@@ -183,10 +184,12 @@ class HostsFile(FileTable):
         }
 
     def moves(self) -> MoveRules:
-        """Return how memory travels."""
+        """Return how memory travels, and disks."""
         table = self.migration
         mib = -(-int(table.bandwidth) // 2**20)
-        return MoveRules(float(table.timeout), mib, table.converge, table.tunnelled)
+        return MoveRules(
+            float(table.timeout), mib, table.converge, table.tunnelled, table.disks == "copied"
+        )
 
 
 def read_hosts(path: Path) -> HostsFile | None:
