@@ -79,11 +79,10 @@ def falcon_attributes(needs: JobNeeds, max_age: int = MAX_AGE) -> dict[str, str]
     last one, `RANK`, is its rank.
 
     A machine that is expected to outlive the job ranks `LIVES` / JCTF (JCTF in s, of equal ones the
-    more the longer the MTTF); where failures
-    keep it from ever being expected to end, 1 to 9, the more the longer it lives. The others rank
-    by their ETL (s), and then MTTF, / `LIVES`, which is less than 1, so that they count only where there is none
-    that outlives the job. 0 where the machine is not available, or not everything is known, or
-    known for longer than `max_age` s.
+    more the longer the MTTF); where failures keep it from ever being expected to end, 1 to 9, the
+    more the longer it lives. The others rank by their ETL (s), and then MTTF, / `LIVES`, which is
+    less than 1, so that they count only where there is none that outlives the job. 0 where the
+    machine is not available, or not everything is known, or known for longer than `max_age` s.
     """
     fields = _rank_fields(needs, max_age)
     known = re.compile(rf"\b({'|'.join(name for name, _ in fields)})\b")

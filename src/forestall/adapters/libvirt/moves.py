@@ -109,8 +109,8 @@ def _not_moved(machine: str, target: str, error: HostCallError) -> MoveError:
         return MoveError(machine, Why.BROKEN, str(error), alive=True,
                          fate="where it runs is looked up")  # fmt: skip
     if code == libvirt.VIR_ERR_MIGRATE_UNSAFE:
-        return MoveError(machine, Why.REFUSED, str(error), alive=True, fate="it writes to disks that "
-                         "the hosts do not share; disks = 'copied' takes them along")  # fmt: skip
+        fate = "it has disks that hosts do not share; disks = 'copied' takes them along"
+        return MoveError(machine, Why.REFUSED, str(error), alive=True, fate=fate)
     if code == libvirt.VIR_ERR_OPERATION_ABORTED:
         return MoveError(machine, Why.CANCELLED, str(error), alive=True)
     if code == libvirt.VIR_ERR_NO_DOMAIN:

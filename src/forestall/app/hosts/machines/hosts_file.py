@@ -35,7 +35,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from forestall.adapters.libvirt.moves import MoveRules
 from forestall.adapters.libvirt.pool import LibvirtHost
@@ -108,6 +108,13 @@ class MovesTable(FileTable):
     converge: bool = True
     tunnelled: bool = False
     disks: Literal["shared", "copied"] = "shared"
+
+    @field_validator("disks")
+    @classmethod
+    def _possible(cls, given: str, others: ValidationInfo) -> str:
+        if given == "copied" and others.data.get("tunnelled"):
+            raise ValueError("shared, as libvirt tunnels memory alone")
+        return given
 
 
 class LossTable(FileTable):
