@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from forestall._compile import INTERPRETED
+from forestall._kept import cache_folder
 
 KERNELS = """
 from forestall._compile import entry
@@ -46,3 +48,36 @@ llvmlite.binding.parse_assembly = lambda *a: os.kill(os.getpid(), signal.SIGKILL
     assert held.wait() == -signal.SIGKILL
     held.stdout.close()  # type: ignore[union-attr]
     assert begin(tmp_path).communicate()[0].split() == ["4", "1"]
+
+
+SPOILS: dict[str, list[Callable[[bytes], bytes]]] = {
+    "nbi": [lambda data: data[:-9], lambda data: b""],
+    "nbc": [lambda data: data[:-9], lambda data: data[:900] + bytes([data[900] ^ 4]) + data[901:]],
+}
+
+
+def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
+    assert begin(tmp_path).communicate()[0].split() == ["4", "1"]
+    for suffix, spoils in SPOILS.items():
+        for spoil in spoils:
+            (kept,) = (tmp_path / "kept").rglob(f"kernels_here.halved*.{suffix}")
+            kept.write_bytes(spoil(kept.read_bytes()))
+            assert begin(tmp_path).communicate()[0].split() == ["4", "1"]
+    assert begin(tmp_path).communicate()[0].split() == ["4", "0"]
+
+
+def test_only_a_folder_of_ones_own_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORESTALL_KERNEL_CACHE", str(tmp_path))
+    ask = cache_folder.__wrapped__
+    folder = ask()
+    assert folder is not None
+    folder.chmod(0o777)
+    assert ask() == folder
+    assert folder.stat().st_mode & 0o777 == 0o755
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    assert ask() == (None if folder.stat().st_uid else folder)  # root may do all anyway
+    if folder.stat().st_uid == 0:
+        os.chown(folder, 65_534, 65_534)
+        assert ask() is None

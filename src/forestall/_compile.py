@@ -1,8 +1,5 @@
-"""Compile flags and the cache of compiled kernels: the one place that configures Numba.
+"""Compile flags of kernels: the one place that configures Numba. `_kept` says where they are kept.
 
-Numba notices a change of the file that a kernel stands in, not of its callees in other files. So
-the cache lives in a folder whose name is a hash of every kernel source; inside the package where
-that is writable, else in the user's cache folder. `FORESTALL_KERNEL_CACHE` names another place.
 With `NUMBA_DISABLE_JIT=1` the same functions run as plain Python.
 """
 
@@ -10,12 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
-import hashlib
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numba
@@ -27,39 +22,10 @@ from numba.core import cgutils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic, overload
 
-PACKAGE = Path(__file__).parent
+from forestall._kept import CheckedFiles, cache_folder
+
 F = TypeVar("F", bound=Callable[..., Any])
 INTERPRETED = bool(numba.config.DISABLE_JIT)
-
-
-def _source_hash() -> str:
-    digest = hashlib.sha256(f"numba {numba.__version__} numpy {np.__version__}".encode())
-    patterns = ("*_kernels.py", "*state.py", "policies.py")  # the last: what kernels call policies
-    for path in sorted(path for pattern in patterns for path in PACKAGE.rglob(pattern)):
-        digest.update(path.read_bytes())
-    digest.update(Path(__file__).read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError:
-        return False
-    return True
-
-
-@cache
-def cache_folder() -> Path | None:
-    """Return the folder of the compiled kernels, or None where nothing is writable."""
-    name = f"kernels-{_source_hash()}"
-    chosen = os.environ.get("FORESTALL_KERNEL_CACHE")
-    user = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "forestall"
-    places = [Path(chosen)] if chosen else [PACKAGE / "__pycache__", user]
-    return next((place / name for place in places if _writable(place / name)), None)
 
 
 FLAGS: Final = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False}
@@ -82,6 +48,8 @@ def _compiled(function: F, **options: Any) -> F:
     finally:
         numba.config.CACHE_DIR = before
     if caching.get("cache"):
+        kept = compiled._cache  # type: ignore[attr-defined] # of Numba
+        kept._cache_file = CheckedFiles.like(kept._cache_file, kept._impl.filename_base)
         _by_one_process(compiled)
     return compiled
 

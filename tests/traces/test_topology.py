@@ -67,8 +67,10 @@ def test_what_cannot_be_used(tmp_path: Path, text: str, told: str) -> None:
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"'contiguos' .* a file that is there, or contiguous"):
+        read_topology("contiguos")
     with pytest.raises(TraceError, match="cannot be read"):
-        read_topology("topology.conf.not")
+        read_topology(tmp_path)
     (tmp_path / "topology.conf").write_bytes(b"\xff\xfe")
     with pytest.raises(TraceError, match="is no text"):
         read_topology(tmp_path / "topology.conf")

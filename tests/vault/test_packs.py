@@ -52,6 +52,16 @@ def test_auto_takes_what_makes_the_least() -> None:
     assert size(NOISE, "auto") == len(NOISE)
 
 
+def test_among_chunks_that_nothing_helps_only_hopeful_ones_are_tried() -> None:
+    half = SIZE // 2
+    blank = bytes(half)  # in the middle of a chunk, and at its ends
+    middle = NOISE[: half // 2] + blank + NOISE[: half // 2]
+    ends = blank[: half // 2] + NOISE[:half] + blank[: half // 2]
+    pack = pack_of(chunks_of(NOISE[:SIZE] + middle + ends + NOISE[SIZE:]))
+    tried = pack.chunks.stored < pack.chunks.plain
+    assert tried.nonzero()[0].tolist() == [1]
+
+
 def told(length: int, stored: bytes) -> Pack:
     """A pack of one chunk that says of itself what it likes."""
     sizes = np.array([length], np.uint32), np.array([len(stored)], np.uint32)

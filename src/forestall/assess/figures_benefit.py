@@ -121,8 +121,15 @@ def plot_actions(rows: Sequence[Mapping[str, Any]], axes: Axes | None = None) ->
         place.plot([one["static_actions"] for one in counted],
                    [100 * one["static_saved_share"] for one in counted], color=colour, marker=mark,
                    markersize=7, linestyle=":", markerfacecolor="none")  # fmt: skip
-    place.set_xscale("symlog", linthresh=50)
-    place.set_xlim(left=-3)
+    for label, face in {"played": INK, "counted in the record": "none"}.items():
+        place.plot([], [], color=INK, marker="o", markerfacecolor=face, linestyle="none",
+                   markersize=7, label=label)  # fmt: skip
+    place.set_xscale("symlog", linthresh=10)
+    ticks = [0, *(figure * 10**k for k in range(1, 7) for figure in (1, 2, 5))]
+    most = max((max(one["actions"], one["static_actions"] or 0) for one in able), default=0)
+    place.set_xticks([one for one in ticks if one <= most])
+    place.xaxis.set_major_formatter("{x:,.0f}")
+    place.set_xlim(left=-1)
     dress(place, "", "Actions on a machine", "Saved of the loss (%)")
     legend(place, ncols=4)
     return figure_of(place)
@@ -135,9 +142,10 @@ def plot_collection(rows: Sequence[Mapping[str, Any]], axes: Axes | None = None)
     able = [one for one in rows if one["auc"] is not None]
     for k, metrics in enumerate(sorted({one["metrics"] for one in able})):
         mine = [one for one in able if one["metrics"] == metrics]
+        label = f"{metrics} metric{'s' * (metrics > 1)}"
         place.plot([one["sent_bytes_per_day"] for one in mine], [one["auc"] for one in mine],
                    color=LINES[k % len(LINES)], linestyle=DASHES[k % len(DASHES)],
-                   marker=MARKERS[k % len(MARKERS)], label=f"{metrics} metrics")  # fmt: skip
+                   marker=MARKERS[k % len(MARKERS)], label=label)  # fmt: skip
     place.set_xscale("log")
     dress(place, "What collecting less costs", "Bytes sent a day", "Area under the ROC curve")
     legend(place, ncols=3)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from forestall.model.cluster.topology import CONTIGUOUS, Topology
+from forestall.model.cluster.topology import CONTIGUOUS, FORM, Topology
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.nodes import NodeSet
 from forestall.model.site.hostlist import expand, in_order
@@ -29,6 +29,8 @@ def read_topology(given: str | Path | Topology) -> Topology:
     path = Path(given)
     try:
         text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise ParameterError("topology", plain, f"a file that is there, or {FORM}") from None
     except OSError as error:
         raise TraceError(path, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

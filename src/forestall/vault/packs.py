@@ -32,8 +32,9 @@ Counts = npt.NDArray[np.uint32]
 _LEVEL: Final = 1
 _TRIED: Final = 4, 8
 """Bytes of the numbers that chunks are taken for in turn."""
-_EVERY: Final = 64
-"""Of so many chunks of a pack one is tried."""
+_EVERY: Final = 32
+"""Of so many chunks of a pack one is tried, as far as `_SAMPLE` bytes."""
+_SAMPLE: Final = 4096
 _BETTER: Final = 0.98
 """Share of what Zstandard makes of a sample at which Blosc2, which is slower, is worth it."""
 _WORTH: Final = 0.99
@@ -94,14 +95,14 @@ def _shrunk(data: Sequence[Data], compression: Compression) -> Sequence[Data]:
         return data
     if compression != "auto":
         return _compressed(data, compression)
-    sample = data[::_EVERY]
-    sizes = {"zstd": sum(map(len, _compressed(sample, "zstd"))) * _BETTER}
+    sample = [memoryview(one)[:_SAMPLE] for one in data[::_EVERY]]
+    sizes = {"zstd": sum(map(len, _compressed(sample, "zstd")))}
     for size in _TRIED:
         sizes[f"blosc2-{size}"] = sum(map(len, _compressed(_sorted(sample, size), "zstd")))
     best = min(sizes, key=lambda way: sizes[way])
     if sizes[best] > _WORTH * sum(map(len, sample)):
         return _probed(data)
-    return _compressed(data, best)
+    return _compressed(data, best if sizes[best] < _BETTER * sizes["zstd"] else "zstd")
 
 
 def _sorted(data: Sequence[Data], size: int) -> list[Data]:

@@ -305,12 +305,12 @@ def test_hints() -> None:
 
 
 def test_kernels_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from forestall import _compile
+    from forestall import _compile, _kept
 
     ran()
     assert VIRTUAL.is_compiled(VirtualParameters())
     monkeypatch.setattr(_compile, "INTERPRETED", False)
-    monkeypatch.setattr(_compile, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(_kept, "cache_folder", lambda: tmp_path)
     for name in ("simulate_1/loop_kernels.run-1.nbc", "simulate_1/promise_loop_kernels.run-1.nbi"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"for Foreseen")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -150,12 +151,16 @@ class ScoreQuestion(Declared, group=JUDGING):
         return tuple(dict.fromkeys((*self.score, *more)))
 
 
-def horizons_of(text: str) -> tuple[int, ...]:
-    """Return horizons from text such as ``1h,6h,24h``, s, ascending, each once."""
-    found = {parse_duration(part, "horizons") for part in text.split(",") if part.strip()}
-    if not found or min(found) < 1:
-        raise ParameterError("horizons", text, "durations of at least 1 s, such as 1h,6h,24h")
-    return tuple(sorted(found))
+def durations_of(name: str) -> Callable[[str], tuple[int, ...]]:
+    """Return a reader of durations from text such as ``1h,6h,24h``, s, ascending, each once."""
+
+    def read(text: str) -> tuple[int, ...]:
+        found = {parse_duration(part, name) for part in names_of(text)}
+        if not found or min(found) < 1:
+            raise ParameterError(name, text, "durations of at least 1 s, such as 1m,6h,24h")
+        return tuple(sorted(found))
+
+    return read
 
 
 @dataclass(frozen=True)
@@ -167,7 +172,7 @@ class AlarmSettings(Declared, group=JUDGING):
         Setting(
             "How long before a failure an alarm is about it",
             shown="DURATION,...",
-            read=horizons_of,
+            read=durations_of("horizons"),
             typed="1h,6h,24h",
         ),
     ] = (HOUR, 6 * HOUR, 24 * HOUR)
@@ -413,14 +418,6 @@ def counts_of(text: str) -> tuple[int, ...]:
     return tuple(map(int, found))
 
 
-def intervals_of(text: str) -> tuple[int, ...]:
-    """Return intervals from text such as ``60s,5m``, s, ascending, each once."""
-    found = {parse_duration(part, "intervals") for part in names_of(text)}
-    if not found or min(found) < 1:
-        raise ParameterError("intervals", text, "durations of at least 1 s, such as 60s,5m")
-    return tuple(sorted(found))
-
-
 @dataclass(frozen=True)
 class CollectionSettings(Declared, group=COLLECTING):
     """Which ways of collecting are to be judged, by which predictor."""
@@ -434,7 +431,7 @@ class CollectionSettings(Declared, group=COLLECTING):
         Setting(
             "Between samples (default: 1, 2, 4 and 8 periods)",
             shown="DURATION,...",
-            read=intervals_of,
+            read=durations_of("intervals"),
         ),
     ] = None
     order: Annotated[

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from forestall._lazy import lazily
 
 with lazily():
-    from forestall import _compile
+    from forestall import _compile, _kept
 
 Progress = Callable[[int, int], None]
 """Called with how many of how many steps are done."""
@@ -36,7 +36,7 @@ class Interrupted(KeyboardInterrupt):
 def has_kernels(files: str, word: bytes = b"") -> bool:
     """Return whether the cache has compiled kernels in files of this pattern, with this word in
     one of them, or needs none. An index (`.nbi`) names the types that kernels are compiled for."""
-    folder = _compile.cache_folder()
+    folder = _kept.cache_folder()
     return _compile.INTERPRETED or (
         folder is not None and any(word in one.read_bytes() for one in folder.rglob(files))
     )
