@@ -82,41 +82,43 @@ def curves(
     memory : seconds over which the present load fades into the usual one; 0: it does not count
     """
     hosts, _, steps = share.shape
-    room = new_curves(hosts, steps, step)
+    room = new_curves(hosts, steps, step, memory=memory)
     given = (np.ascontiguousarray(share), np.ascontiguousarray(reliability))
-    return draw_curves(room, Outlook(*given), speed, memory=memory)
+    return draw_curves(room, Outlook(*given), speed)
 
 
 class CurveRoom(NamedTuple):
-    """Room for curves: they themselves, and float64[hosts, 2, n] for the chances to be there in
-    each step. Each use of it writes over what the one before it drew."""
+    """Room for curves: they themselves, float64[hosts, 2, n] for the chances to be there in each
+    step, and float64[n], how much of each step the present load tells. Each use of it writes over
+    what the one before it drew."""
 
     curves: HostCurves
     between: Floats
+    fresh: Floats
 
 
-def new_curves(hosts: int, steps: int, step: int) -> CurveRoom:
-    """Return room for curves of so many hosts, steps, and seconds of a step."""
-    every = np.zeros((3, hosts, RUNNING, steps + 1))
-    present, ends = np.zeros((hosts, steps + 1)), np.empty((2, hosts, RUNNING))
-    none = np.empty((hosts, RUNNING, 0))
-    drawn = HostCurves(step, every[0], every[1], present, every[2], none, ends[0], ends[1])
-    return CurveRoom(drawn, np.empty((hosts, RUNNING, steps)))
-
-
-def draw_curves(room: CurveRoom, outlook: Outlook, speed: Floats, *, memory: int = 0) -> HostCurves:
-    """Return the curves of hosts, as `curves` does, in room that is there; arrays of the outlook
-    are C-ordered."""
-    (share, reliability), (drawn, between) = outlook, room
-    step, steps = drawn.step, share.shape[-1]
+def new_curves(hosts: int, steps: int, step: int, *, memory: int = 0) -> CurveRoom:
+    """Return room for curves of so many hosts, steps, and seconds of a step; `memory` as in
+    `curves`."""
     fresh = np.zeros(steps)
     if memory > 0:
         fading = np.exp(-step * np.arange(steps + 1) / memory)
         fresh = memory / step * (fading[:-1] - fading[1:])
+    every = np.zeros((3, hosts, RUNNING, steps + 1))
+    present, ends = np.zeros((hosts, steps + 1)), np.empty((2, hosts, RUNNING))
+    none = np.empty((hosts, RUNNING, 0))
+    drawn = HostCurves(step, every[0], every[1], present, every[2], none, ends[0], ends[1])
+    return CurveRoom(drawn, np.empty((hosts, RUNNING, steps)), fresh)
+
+
+def draw_curves(room: CurveRoom, outlook: Outlook, speed: Floats) -> HostCurves:
+    """Return the curves of hosts, as `curves` does, in room that is there; arrays of the outlook
+    are C-ordered."""
+    (share, reliability), (drawn, between, fresh) = outlook, room
     made = (drawn.work, drawn.sure, drawn.present_work, drawn.present_sure)
-    accumulate(speed * float(step), share, reliability, between, fresh, made)
+    accumulate(speed * float(drawn.step), share, reliability, between, fresh, made)
     drawn.alive[:] = reliability[..., -1]
-    np.multiply(step, between.sum(axis=-1), out=drawn.lasting)
+    np.multiply(drawn.step, between.sum(axis=-1), out=drawn.lasting)
     return drawn._replace(reliability=reliability)
 
 
@@ -220,7 +222,8 @@ class HostPasts:
         (share, reliability), every = out, self.hosts
         steps, step = share.shape[-1], every[0].history.runs.period
         begins = every[0].history.windows(start, steps * step, days) // step
-        samples = every[0].until(start).runs.samples
+        first = every[0].history
+        samples = min(max(0, (start - first.origin) // step), first.runs.samples)
         if (len(self._room.sums), len(self._room.began)) != (steps, len(begins)):
             self._room = new_room(steps, len(begins))
         sure = np.zeros(len(every), dtype=np.bool_)

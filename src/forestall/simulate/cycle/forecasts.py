@@ -77,12 +77,13 @@ class Forecasts:
     def curves(self, slot: int) -> HostCurves:
         """Return the curves of all hosts from the beginning of a slot on. They hold until curves
         are asked for again."""
-        parameters, hosts = self.parameters, self.hosts
+        hosts, memory = self.hosts, self.parameters.load_fades
         if self._room is None:
             step = self._every * hosts.period
-            self._room = self._new_outlook(), new_curves(len(hosts), self.steps, step)
+            room = new_curves(len(hosts), self.steps, step, memory=memory)
+            self._room = self._new_outlook(), room
         outlook = self._kept.get(slot) or self._made(slot, self._room[0])
-        return draw_curves(self._room[1], outlook, hosts.speed, memory=parameters.load_fades)
+        return draw_curves(self._room[1], outlook, hosts.speed)
 
     def _new_outlook(self) -> Outlook:
         shape = (len(self.hosts), RUNNING)
