@@ -106,6 +106,21 @@ STUDIES: Final = fs.Entries(
             examples=("--data traces --out cycle-sharing", "--contention none", "--quick"),
         ),
         StudyEntry(
+            "contention",
+            "Bagchi et al., contention",
+            "Bagchi et al., cycle sharing: what a guest at each priority takes from an owner who "
+            "works with real programs on the same core, and what policies make of it. Measured on "
+            "this host, about 30 min, one core. Goes on where it was broken off.",
+            "studies/contention.md",
+            options=(
+                Option("seed", int, "Of think times, orders and files.", 1, metavar="N", least=0),
+                Option("core", int | None, "That is used (default: the last).", metavar="N"),
+                quick("Two programs, three loads, once: a look within a minute."),
+            ),
+            examples=("--out contention", "--quick", "--core 1"),
+            counts="owners",
+        ),
+        StudyEntry(
             "vault",
             "Bagchi et al., checkpoints",
             "Bagchi et al., cycle sharing: checkpoints on shared hosts beside a dedicated server, "

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from studies.cycle_sharing.cells import LONG, Cell, GuestRuns
-from studies.cycle_sharing.contention import FINER, LIMIT, PAPER, Contention
+from studies.cycle_sharing.contention import PAPER, Contention
 from studies.cycle_sharing.inputs import GENERATED, GOOGLE_SET, THREE_MONTHS
 from studies.cycle_sharing.reasons import WHY
 from studies.cycle_sharing.statistics import accuracy_of, summary
@@ -20,10 +20,12 @@ from studies.cycle_sharing.study import (
     CONDOR,
     FALCON,
     HOURLY,
+    MOVING,
     OMNISCIENT,
     RESTARTS,
     SCRATCH,
     SLIDES,
+    TRUTH,
     Plan,
 )
 from studies.kit.claims import CONFIRMED, Claim, Finding
@@ -78,6 +80,10 @@ RESTART_WORDS: Final = {
     SCRATCH: "from scratch",
     HOURLY: "from hourly checkpoints",
     CHECKPOINT: "saved as the owner comes back",
+    **{
+        one: f"{'hourly checkpoints and ' if base == HOURLY else ''}moves below {chance:g}"
+        for one, (base, chance) in MOVING.items()
+    },
 }
 
 
@@ -134,46 +140,6 @@ def contention(study: Contention) -> Iterator[Claim]:
         why="" if verdict == HOLDS else WHY["thresholds"],
         rests="one host, three repeats of each point, intervals by bootstrap",
     )
-    yield from (
-        Claim(name, claim, *test(study), section=_CONTENTION, where=study.source, rests=_POINTS)
-        for name, claim, test in (
-            ("finer", "finer priorities make no significant difference at owner's loads of 20 to "
-             "50 %", finer),
-            ("lowest", "always running at lowest priority is too conservative", conservative),
-        )
-    )  # fmt: skip
-
-
-_POINTS: Final = "one host; all guests take turns beside the same owner; 95 % intervals over points"
-
-
-def finer(study: Contention) -> Finding:
-    """Guests between normal and lowest priority cost the owner what those at lowest do."""
-    words, same = [], []
-    for guest in study.finer:
-        more = study.lost(guest, "lowest", FINER)
-        if more is not None:
-            words.append(f"{guest} {points(more)}")
-            same.append(not more.above and not more.below)
-    if not same:
-        return Finding("no finer priority was measured at such loads", UNCLEAR)
-    start = "the owner's loss beyond that to a guest at lowest: "
-    return Finding(start + ", ".join(words), CONFIRMED.of(same))
-
-
-def conservative(study: Contention) -> Finding:
-    """Up to Th1 of the slides a guest at lowest priority gets less than one at normal, which costs
-    the owner no more than the limit."""
-    light = (0.0, PAPER["normal"])
-    got, cost = study.got("normal", "lowest", light), study.lost("normal", "none", light)
-    if got is None or cost is None:
-        return Finding("no such load was measured", UNCLEAR)
-    words = (
-        f"up to a load of {share(light[1], 0)} a guest gets {points(got)} more of the cores at "
-        f"normal priority, which costs the owner {points(cost)}; {share(LIMIT, 0)} are borne"
-    )
-    borne = HOLDS if cost.mean <= LIMIT else PARTLY
-    return Finding(words, borne if got.above else FAILS)
 
 
 def statistics(rows: pl.DataFrame) -> Iterator[Claim]:
@@ -346,6 +312,31 @@ def added(found: Found, name: str, restart: str, by: str) -> Finding:
     return Finding(f"makespan {points(gain)} shorter", verdict, signed(gain))
 
 
+def moves(found: Found, name: str, restart: str, by: str) -> Finding:
+    """Guests that move before their hosts leave are done earlier."""
+    base, _ = MOVING[restart]
+    moving, staying = Cell(name, by, restart), Cell(name, by, base)
+    if not found.runs.has(moving):
+        return Finding("not played", UNCLEAR)
+    gain = found.runs.shorter(moving, staying)
+    fewer = found.runs.gain(moving, staying, "failures")
+    lost = found.runs.gain(moving, staying, "lost")
+    count = found.runs.mean(moving, "moves").mean
+    told = found.runs.values(moving, "needed").values()
+    needed = [one for one in told if one is not None]
+    verdict = HOLDS if gain.above else FAILS if gain.below else UNCLEAR
+    words = (
+        f"makespan {points(gain, 2)} shorter; {count:.3f} moves a job, "
+        + (f"{share(float(np.mean(needed)), 0)} of them needed; " if needed else "")
+        + f"failures a job {plain(fewer)}, lost work {plain(lost, ' h')} a job"
+    )
+    known = replace(moving, learning=TRUTH)
+    if found.runs.has(known):
+        best = found.runs.shorter(known, replace(staying, learning=TRUTH))
+        words += f"; by the true future {points(best, 2)} shorter"
+    return Finding(words, verdict, f"{signed(gain, 2)} ({count:.3f} moves a job)")
+
+
 def promises(found: Found, name: str, restart: str, by: str) -> Finding:
     """What Falcon says of a stay comes true as often as it says. Not a claim of the slides."""
     _, falcon, _ = found.trio(name, restart, by)
@@ -376,6 +367,7 @@ class Scheduling(NamedTuple):
 
 
 _ADDED: Final = "not in the slides"
+_AHEAD: Final = "jobs that are moved before their resource becomes unavailable complete earlier"
 SCHEDULING: Final = (
     Scheduling("between", "Falcon between Condor-style and omniscient in makespan", between),
     Scheduling("improved", "4 to 14 % ahead of Condor-style in makespan", improved),
@@ -390,6 +382,10 @@ SCHEDULING: Final = (
     Scheduling("failures", "for long jobs fewer failures than under Condor-style", fewer_failures),
     Scheduling(
         "kink", "failures against job length are not monotonic at 3 h", kink, restarts=(SCRATCH,)
+    ),
+    Scheduling("moves", _AHEAD, moves, "Proactive Approach", tuple(MOVING)),
+    Scheduling(
+        "moves here", _AHEAD + ", by Falcon as it is here", moves, _ADDED, tuple(MOVING), FALCON
     ),
     Scheduling(
         "added", "what is added here to the slides' Falcon makes it quicker",

@@ -13,7 +13,6 @@ import polars as pl
 
 import forestall as fs
 from forestall import contention
-from studies.kit.means import Mean, mean_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,10 +24,6 @@ SECONDS, REPEATS = 0.6, 3
 BUSY_SECONDS: Final = 1.0
 PAPER: Final = {"normal": 0.20, "lowest": 0.60}
 """Thresholds that the slides' model takes."""
-NICES: Final = (5, 10, 15)
-"""Priorities between normal and lowest."""
-FINER: Final = (0.2, 0.5)
-"""Owner's loads at which the slides found no difference between finer priorities."""
 
 
 @dataclass(frozen=True)
@@ -55,37 +50,6 @@ class Contention:
         chance = fs.stream(1, "contention", "bootstrap", str(guest))
         return contention.threshold(self.curves(guest), LIMIT, chance)
 
-    @property
-    def finer(self) -> tuple[str, ...]:
-        """The guests at priorities between normal and lowest, as points name them."""
-        return tuple(dict.fromkeys(p.guest for p in self.points if p.guest.startswith("nice")))
-
-    def lost(self, guest: str, other: str, loads: tuple[float, float]) -> Mean | None:
-        """Return by how much more of its CPU time the owner loses to one guest than to another, at
-        loads within bounds; a mean over points, each beside the same owner. None without any."""
-        return self._apart(guest, other, loads, lambda one, alone: 1 - one.load / alone.load)
-
-    def got(self, guest: str, other: str, loads: tuple[float, float]) -> Mean | None:
-        """Return by how much more of the cores one guest gets than another."""
-        return self._apart(
-            guest, other, loads, lambda one, _: one.guest_cpu / (one.seconds * one.cores)
-        )
-
-    def _apart(
-        self,
-        guest: str,
-        other: str,
-        loads: tuple[float, float],
-        of: Callable[[contention.Point, contention.Point], float],
-    ) -> Mean | None:
-        at = {(one.repeat, one.group, one.asked, one.guest): one for one in self.points}
-        found = []
-        for (repeat, group, asked, who), one in at.items():
-            two, alone = (at.get((repeat, group, asked, name)) for name in (other, "none"))
-            if who == guest and two and alone and loads[0] <= alone.load <= loads[1]:
-                found.append(of(one, alone) - of(two, alone))
-        return mean_of(found) if found else None
-
     def figure(self) -> Figure:
         """Return the curves at both priorities."""
         both = self.threshold("normal"), self.threshold("lowest")
@@ -110,7 +74,7 @@ def plan_here() -> contention.ExperimentPlan:
     """Return what is measured on this host: one process, and groups of one and four a core."""
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     groups = tuple(sorted({1, *(len(cpus) * k for k in (1, 4))}))
-    return contention.ExperimentPlan(cpus, groups, LOADS, SECONDS, REPEATS, LIMIT, nices=NICES)
+    return contention.ExperimentPlan(cpus, groups, LOADS, SECONDS, REPEATS, LIMIT)
 
 
 def measured(progress: Callable[[int, int], None] | None = None) -> Contention:

@@ -18,16 +18,23 @@ from studies.cycle_sharing.learning import LAW_WEEKS, LawForecasts, OtherwiseTak
 from studies.cycle_sharing.study import Batch, Case
 from studies.kit.kept_runs import Row
 
+_MINUTE: Final[dict[str, Any]] = {
+    "restart": "checkpoint",
+    "checkpoint_at_end": False,
+    "checkpoint_overhead": 60,
+    "restart_overhead": 60,
+}
+_SAVED: Final[dict[str, dict[str, Any]]] = {
+    study.HOURLY: _MINUTE,
+    study.SCRATCH: {**_MINUTE, "checkpoint_interval": None},
+}
 RESTART: Final[dict[str, dict[str, Any]]] = {
     study.SCRATCH: {"restart": "scratch"},
     study.CHECKPOINT: {"restart": "checkpoint"},
-    study.HOURLY: {
-        "restart": "checkpoint",
-        "checkpoint_at_end": False,
-        "checkpoint_overhead": 60,
-        "restart_overhead": 60,
-    },
-}
+    study.HOURLY: _MINUTE,
+    **{name: {**_SAVED[base], "move_below": chance}
+       for name, (base, chance) in study.MOVING.items()},
+}  # fmt: skip
 ALL: Final = 0
 """Stands for the run time of all jobs together."""
 DAY: Final = 86_400
@@ -128,11 +135,13 @@ def accounts(result: fs.CycleResult) -> Iterator[Row]:
     """Give what came out of a run, for all jobs and by run time.
 
     `makespan` mean of jobs completed, h; `failures` a job; shares `unscheduled`, `unfinished` and
-    `hit` (lost a host at least once) of all jobs; `lost` work, h of a host a job; and what
-    `_said` tells.
+    `hit` (lost a host at least once) of all jobs; `lost` work, h of a host a job; `moves` a job,
+    and the share of them that was `needed` (of all jobs' alone); and what `_said` tells.
     """
     runtime = result.outcome.workload.jobs.runtime
-    yield {"length": ALL} | _account(result, np.ones(len(runtime), dtype=np.bool_))
+    told = result.summary.get("moves") or {}
+    every = _account(result, np.ones(len(runtime), dtype=np.bool_))
+    yield {"length": ALL} | every | {"needed": told.get("useful_share")}
     for length in np.unique(runtime).tolist():
         yield {"length": length} | _account(result, runtime == length)
 
@@ -141,6 +150,7 @@ def _account(result: fs.CycleResult, mine: npt.NDArray[np.bool_]) -> Row:
     jobs, outcome = result.jobs.filter(mine), result.outcome
     ended, spans = jobs["outcome"], jobs["makespan"].drop_nulls().to_numpy()
     failures = jobs["failures"].to_numpy()
+    stays = result.stays.filter(mine[outcome.stays["job"]])
     lost = int(outcome.jobs["lost"][mine].sum())
     return {
         "jobs": len(jobs),
@@ -150,7 +160,9 @@ def _account(result: fs.CycleResult, mine: npt.NDArray[np.bool_]) -> Row:
         "unscheduled": float((ended == "unscheduled").to_numpy().mean()),
         "unfinished": float((ended == "unfinished").to_numpy().mean()),
         "lost": lost / MILLION / 3600 / len(jobs),
-        **_said(result.stays.filter(mine[outcome.stays["job"]])),
+        "moves": len(stays.filter(pl.col("ended") == "moved")) / len(jobs),
+        "needed": None,
+        **_said(stays),
     }
 
 

@@ -17,6 +17,19 @@ RESTARTS: Final = (SCRATCH, HOURLY, CHECKPOINT)
 and costs a minute, as does a restart; from where it was as the owner came back, at no cost (from
 the last hour where the host went away)."""
 
+LIKELY, EARLY = 0.5, 0.95
+"""Chances to stay for an hour below which guests move: where the host will more likely leave than
+not; and at any sign of it."""
+MOVING: Final = {
+    "hourly, moving": (HOURLY, LIKELY),
+    "hourly, moving early": (HOURLY, EARLY),
+    "saved to move": (SCRATCH, LIKELY),
+    "saved to move early": (SCRATCH, EARLY),
+}
+"""Restarts with which Falcon's guests move before their hosts leave: the restart that is the same
+but for that, and the chance. Those beside "scratch" are saved for a move alone, and start anew
+where the owner was quicker; a move costs a minute to save and a minute to restart."""
+
 LOAD: Final = 0.25
 LOADS: Final = (0.05, 0.25, 0.5)
 """Run times of all jobs over the time of all hosts: of most runs, and of those over the load."""
@@ -94,7 +107,7 @@ def batches(plan: Plan, real: tuple[str, ...]) -> list[Batch]:
     for seed in range(1, plan.seeds + 1):
         for name in (*GENERATED, *real):
             base = Case(name, seed, FALCON, hosts=min(SHAPES[name].hosts, plan.hosts))
-            found.append((*_main(plan, base), *_taken(plan, base)))
+            found.append((*_main(plan, base), *_moving(plan, base), *_taken(plan, base)))
             if plan.why and seed <= plan.few:
                 found += _why(plan, base)
     return found
@@ -115,6 +128,13 @@ def _main(plan: Plan, base: Case) -> Iterator[Case]:
                 yield from _each(replace(base, load=load), (SCRATCH,))
 
 
+def _moving(plan: Plan, base: Case) -> Iterator[Case]:
+    """Give both Falcons with guests that move."""
+    for restart in MOVING if plan.why else ():
+        for scheduler in (SLIDES, FALCON):
+            yield replace(base, scheduler=scheduler, restart=restart)
+
+
 def _taken(plan: Plan, base: Case) -> Iterator[Case]:
     """Give Falcon's own forecasts otherwise taken."""
     if plan.why and base.seed <= plan.few and base.hosts_of != LANL_SET:
@@ -131,7 +151,9 @@ def _why(plan: Plan, base: Case) -> Iterator[Batch]:
         learnings += [LAW, WEEK, ONE]
         learnings += [FINE] if base.seed <= FINE_SEEDS else []
     for learning in learnings:
-        yield tuple(replace(base, learning=learning, restart=r) for r in RESTARTS)
+        moving = [one for one, (_, chance) in MOVING.items() if chance == LIKELY]
+        restarts = (*RESTARTS, *(moving if learning == TRUTH else ()))
+        yield tuple(replace(base, learning=learning, restart=r) for r in restarts)
     if name in (OWN_SET, ALIKE_SET):
         for count in plan.counts:
             yield tuple(_each(replace(base, hosts=count), (SCRATCH,)))

@@ -28,8 +28,10 @@ class GuestEventKind(IntEnum):
     """What an engine is told; the value is the rank among events of the same second.
 
     Ties within a kind go by job or host. GUEST_ENDED: a guest has done its work; HOST_STATE: a host
-    is in another state from now on (S5: it is away, until it is told to be in another); TRY: a job
-    is to be placed, having been submitted, having waited, or having lost its host.
+    is in another state from now on (S5: it is away, until it is told to be in another);
+    GUEST_AT_RISK: a guest's host is not expected to stay; GUEST_SAVED: a guest that is to move has
+    been saved, and leaves its host; TRY: a job is to be placed, having been submitted, having
+    waited, or having lost or left its host.
 
     Only real hosts bring the later ones. GUEST_FAILED: a guest failed by itself; CANCELLED: a job
     was taken back; REQUEUED and START_REFUSED: a guest was ended, or its start did not come off,
@@ -40,14 +42,16 @@ class GuestEventKind(IntEnum):
 
     GUEST_ENDED = 0
     HOST_STATE = 1
-    TRY = 2
-    GUEST_FAILED = 3
-    CANCELLED = 4
-    REQUEUED = 5
-    START_REFUSED = 6
-    STARTED = 7
-    HOST_DRAINED = 8
-    HOST_RETURNED = 9
+    GUEST_AT_RISK = 2
+    GUEST_SAVED = 3
+    TRY = 4
+    GUEST_FAILED = 5
+    CANCELLED = 6
+    REQUEUED = 7
+    START_REFUSED = 8
+    STARTED = 9
+    HOST_DRAINED = 10
+    HOST_RETURNED = 11
 
     @property
     def about_host(self) -> bool:
@@ -77,6 +81,8 @@ _RANKS: Final = {
             "HOST_RETURNED",
             "STARTED",
             "HOST_DRAINED",
+            "GUEST_AT_RISK",
+            "GUEST_SAVED",
             "TRY",
         ]
     )
@@ -85,12 +91,14 @@ _RANKS: Final = {
 
 class GuestDecisionKind(IntEnum):
     """What an engine asks its driver to do: start a job on a host, try it again later, give it up
-    as unscheduled, or end it where its host left."""
+    as unscheduled, end it where its host left, or save it and let it leave its host, to be tried
+    again."""
 
     START = 0
     WAIT = 1
     GIVE_UP = 2
     END = 3
+    MOVE = 4
 
 
 class GuestReason(IntEnum):
@@ -109,6 +117,7 @@ class GuestReason(IntEnum):
     AWAY = 10
     OWN_CHOICE = 11
     DECLINED = 12
+    AT_RISK = 13
 
 
 _TEXT: Final = {
@@ -127,6 +136,8 @@ _TEXT: Final = {
     GuestReason.AWAY: "host {host} is away (S5)",
     GuestReason.OWN_CHOICE: "a scheduler of one's own takes host {host}",
     GuestReason.DECLINED: "a scheduler of one's own takes none of the free hosts; again at {at}",
+    GuestReason.AT_RISK: "its host may leave; host {host} is expected to end it first, the move "
+    "and failures considered, {jctf}",
 }
 
 _NEVER: Final = (
@@ -158,7 +169,8 @@ class GuestEvent:
     state : of HOST_STATE, the state from now on, 0 (S1) to 4 (S5)
     host : of STARTED, where the guest runs
     estimates : of TRY, ESTIMATE[k] of hosts, in order of their numbers: of all that are free at
-        least
+        least; of GUEST_AT_RISK, of the guest's own host and of free ones, JCT and JCTF of these
+        with what the move takes
     """
 
     time: int
@@ -215,13 +227,15 @@ class GuestDecision:
 
 
 class StayEnd(IntEnum):
-    """How a stay of a guest on a host ended; UNFINISHED: the traces ended first."""
+    """How a stay of a guest on a host ended; UNFINISHED: the traces ended first; MOVED: it left
+    before its host did."""
 
     COMPLETED = 0
     CONTENTION = 1
     THRASHING = 2
     AWAY = 3
     UNFINISHED = 4
+    MOVED = 5
 
 
 STAY: Final = np.dtype(
@@ -238,6 +252,7 @@ STAY: Final = np.dtype(
         ("chance", "i8"),
         ("promise", "i8"),
         ("resumed", "i8"),
+        ("asked", "i8"),
     ]
 )
 """A stay of a guest on a host: position of the job, number of the host; how it ended (`StayEnd`);
@@ -245,7 +260,8 @@ checkpoints completed in it; [start, end), s; work done in it, work of the job t
 ends (of all its stays so far; all of it where COMPLETED), and work lost at its end, in millionths
 of a second; the chance that it would end there, as it was foreseen when it began, and as it was
 promised, corrected by the record until then, millionths (-1: the scheduler says nothing); the work
-of the job that it began with, in millionths of a second."""
+of the job that it began with, in millionths of a second; when it was decided that the guest moves,
+s (-1: it was not)."""
 
 _OF_A_FATE: Final = ("start", "finish", "outcome", "tries", "failures", "lost", "checkpoints")
 FATE: Final = np.dtype([(name, "i8") for name in _OF_A_FATE])

@@ -41,7 +41,7 @@ def host(tmp_path: Path) -> HostFile:
 
 class TestThresholds:
     def test_given_calibrated_and_the_models(self, tmp_path: Path) -> None:
-        assert thresholds(tmp_path, None, None) == (0.2, 0.6)
+        assert thresholds(tmp_path, None, None) == (0.0, 0.6)
         (tmp_path / "calibration.json").write_text('{"th1": 0.3, "th2": 0.7}')
         assert thresholds(tmp_path, None, None) == (0.3, 0.7)
         assert thresholds(tmp_path, "10%", None) == (0.1, 0.7)

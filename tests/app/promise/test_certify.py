@@ -32,8 +32,8 @@ job,submit,size,runtime,start,last_start,finish,deadline,promise,kept,restarts,c
 RUNS = """\
 job,start,end,outcome,checkpoints,lost,nodes
 1,0,15,failed,1,10,0-1
-1,15,23,finished,0,0,"0,2"
 2,1,6,finished,0,0,2
+1,15,23,finished,0,0,"0,2"
 3,18,32,finished,1,0,1
 """
 FAILURES = """\
@@ -50,12 +50,62 @@ ACCOUNT = {
     "down": 5,
     "total": 96,
 }
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    told = np.array(values, dtype=np.float64)
+    quantiles = {"median": 50, "p95": 95}
+    return {"mean": sum(values) / len(values),
+            **{name: float(np.percentile(told, q)) for name, q in quantiles.items()}}  # fmt: skip
+
+
+def measures(
+    times: list[tuple[int, int, int, int]], promises: list[tuple[float, bool]], risk: float = 0.5
+) -> dict[str, object]:
+    """Return the measures of jobs, each with submission, start, finish and run time, and of their
+    promises, each with whether it was kept."""
+    kept = [float(good) for _, good in promises]
+    by_tenth = [[one for one in promises if min(int(one[0] * 10), 9) == k] for k in range(10)]
+
+    def mean(values: list[float]) -> float | None:
+        return sum(values) / len(values) if values else None
+
+    told: dict[str, object] = {
+        "jobs_count": len(times),
+        "makespan": max(row[2] for row in times) - min(row[0] for row in times),
+        "wait": spread([start - submit for submit, start, _, _ in times]),
+        "response": spread([finish - submit for submit, _, finish, _ in times]),
+        "bounded_slowdown": spread(
+            [max((finish - submit) / max(length, 10), 1) for submit, _, finish, length in times]
+        ),
+    }
+    if not promises:
+        return told | {"promises_kept": None, "brier": None, "calibration": None}
+    return told | {
+        "promises_kept": mean(kept),
+        "promised_mean": mean([chance for chance, _ in promises]),
+        "promises_below_wanted": sum(chance < risk for chance, _ in promises),
+        "brier": mean([(chance - good) ** 2 for chance, good in promises]),
+        "calibration": [
+            {"low": k / 10, "high": (k + 1) / 10, "count": len(mine),
+             "promised_mean": mean([chance for chance, _ in mine]),
+             "kept_share": mean([float(good) for _, good in mine])}
+            for k, mine in enumerate(by_tenth)
+        ],
+    }  # fmt: skip
+
+
 SUMMARY = {
-    "parameters": {"nodes": 3, "checkpoint_overhead": 2, "checkpoint": "risk"},
+    "parameters": {"nodes": 3, "checkpoint_overhead": 2, "checkpoint": "risk", "risk": 0.5},
     "qos": (5 * 1.0 + 12 * 0.9) / 53,
     "utilization": 53 / 96,
     "lost_work": 10,
     "node_seconds": ACCOUNT,
+    **measures(
+        [(0, 0, 23, 18), (1, 1, 6, 5), (2, 18, 32, 12)], [(0.5, False), (1.0, True), (0.9, True)]
+    ),
+    **{"restarts": 1, "checkpoints": 2, "skipped_checkpoints": 0},
+    **{"failures_played": 3, "failures_hit": 1},
 }
 
 
@@ -82,8 +132,8 @@ def test_a_correct_folder_passes(folder: Path) -> None:
     certificate = certify(folder)
     assert certificate.passed, str(certificate)
     assert certificate.node_seconds == ACCOUNT
-    assert not certificate.not_checked
-    assert len(certificate.checks) == 12
+    assert len(certificate.not_checked) == 1  # there is no manifest
+    assert len(certificate.checks) == 18
 
 
 TAMPERINGS = [
@@ -122,7 +172,7 @@ TAMPERINGS = [
     ("runs.csv", "3,18,32,finished,1", "3,18,32,finished,2", "work of each job"),
     ("runs.csv", "1,15,23,finished", "1,15,22,finished", "work of each job"),
     ("runs.csv", "failed,1,10", "failed,0,10", "work of each job"),
-    ("summary.json", '"risk"', '"none"', "work of each job"),
+    ("summary.json", ': "risk"', ': "none"', "work of each job"),
     ("summary.json", '_overhead": 2, "check', '_overhead": 3, "check', "work of each job"),
     # Promises, account and measures.
     ("jobs.csv", "0.5,false", "0.5,true", "promises"),
@@ -141,6 +191,13 @@ TAMPERINGS = [
     ("summary.json", '"total": 96', '"total": 97', "account of node-seconds"),
     ("failures.csv", "30,0,10", "31,0,10", "account of node-seconds"),
     ("summary.json", '"nodes": 3', '"nodes": 4', "account of node-seconds"),
+    ("summary.json", '"jobs_count": 3', '"jobs_count": 999', "counts"),
+    ("summary.json", '"makespan": 32', '"makespan": 1', "counts"),
+    ("summary.json", '"median": 0.0', '"median": 1', "times of jobs"),
+    ("summary.json", '"promises_kept": 0.66', '"promises_kept": 0.67', "what promises were worth"),
+    ("summary.json", '"brier": 0.0', '"brier": 0.01', "what promises were worth"),
+    ("summary.json", '"qos"', '"luck": 7, "qos"', "parameters and files"),
+    ("jobs.csv", "2,1,1,5", "2,3,1,5", "order of rows"),
 ]  # fmt: skip
 
 
@@ -166,6 +223,7 @@ def test_details_name_the_culprit(folder: Path) -> None:
 def test_finish_at_the_second_of_a_failure_and_start_at_the_recovery(folder: Path) -> None:
     # Node 2 fails at 6, when job 2 has just finished there, and is back at 15 for job 1.
     replace(folder / "failures.csv", "15,1,3", "6,2,9,0.5,,,0\n15,1,3")
+    replace(folder / "summary.json", '"failures_played": 3', '"failures_played": 4')
     replace(folder / "summary.json", '"idle": 26, "down": 5', '"idle": 17, "down": 14')
     assert certify(folder).passed, str(certify(folder))
     replace(folder / "failures.csv", "6,2,9", "6,2,10")
@@ -176,6 +234,7 @@ def test_overlapping_outages_count_once(folder: Path) -> None:
     # Node 2 down 8-12 and 10-14, and one before all jobs that reaches into their time: 0-1.
     failures = "-5,2,6,0.5,,,0\n8,2,4,0.5,,,0\n10,2,4,0.5,,,0\n11,2,1,0.5,,,0\n15,1,3"
     replace(folder / "failures.csv", "15,1,3", failures)
+    replace(folder / "summary.json", '"failures_played": 3', '"failures_played": 7')
     replace(folder / "summary.json", '"idle": 26, "down": 5', '"idle": 19, "down": 12')
     assert certify(folder).passed, str(certify(folder))
 
@@ -187,7 +246,7 @@ def test_without_runs(folder: Path) -> None:
     (folder / "runs.csv").unlink()
     certificate = certify(folder)
     assert certificate.passed, str(certificate)
-    assert len(certificate.not_checked) == 4
+    assert len(certificate.not_checked) == 5
     assert "not checked: nodes and lengths of the runs that failed" in str(certificate)
     # Job 1 restarted and had a checkpoint: where its pause went is in runs.csv only.
     assert certificate.node_seconds == {**ACCOUNT, "checkpoint_overhead": None, "idle": None}
@@ -238,7 +297,7 @@ BAD_FILES = [
         "broken",
         "runs.csv:2: outcome: 'broken' is not one of finished, failed",
     ),
-    ("runs.csv", "2,1,6", "9,1,6", "runs.csv:4: job: '9' is not a job of jobs.csv"),
+    ("runs.csv", "2,1,6", "9,1,6", "runs.csv:3: job: '9' is not a job of jobs.csv"),
     ("failures.csv", "30,0,10", "30,3,10", "failures.csv:4: node: '3' is not below 3"),
     ("failures.csv", "30,0,10", "30,0,-1", "failures.csv:4: downtime: '-1' is not"),
     ("failures.csv", "15,1,3,0.5,,1", "15,1,3,0.5,,7", "failures.csv:2: job: '7' is not a job"),
@@ -332,13 +391,33 @@ def write(
     ).write_csv(folder / "jobs.csv")
     names = ["job", "start", "end", "nodes", "outcome", "checkpoints", "lost"]
     rows = [(number[r[0]], *r[1:3], str(NodeSet.of(r[3])), *r[4:]) for r in run.runs]
-    pl.DataFrame(rows, schema=names, orient="row").write_csv(folder / "runs.csv")
+    runs = pl.DataFrame(rows, schema=names, orient="row")
+    runs.sort("start", maintain_order=True).write_csv(folder / "runs.csv")
     names = ["time", "node", "downtime", "detectability", "kind", "job", "lost"]
     hits = [(*h[:4], None, None if h.job is None else number[h.job], h.lost) for h in run.failures]
     pl.DataFrame(hits, schema=names, orient="row").write_csv(folder / "failures.csv")
     account = count_seconds(jobs, run, nodes, overhead)
-    parameters = {"nodes": nodes, "checkpoint_overhead": overhead, "checkpoint": policy}
+    parameters = {
+        "nodes": nodes,
+        "checkpoint_overhead": overhead,
+        "checkpoint": policy,
+        "risk": 0.5,
+    }
+    times = [
+        (row[0], start, finish, row[2])
+        for row, start, finish in zip(jobs, run.start, run.finish, strict=True)
+    ]
+    made = [
+        (float(chance), bool(good))
+        for chance, good, deadline in zip(run.promise, kept, run.deadline, strict=True)
+        if deadline is not None and chance is not None
+    ]
     summary = {
+        **measures(times, made),
+        **{"restarts": sum(run.restarts), "checkpoints": sum(run.checkpoints)},
+        "skipped_checkpoints": sum(run.skipped),
+        "failures_played": len(run.failures),
+        "failures_hit": sum(hit.job is not None for hit in run.failures),
         "parameters": parameters,
         "qos": run.qos,
         "utilization": run.utilization,
@@ -430,7 +509,10 @@ def test_a_hundred_thousand_runs_take_seconds(tmp_path: Path) -> None:
     work = count * 125 * 100
     account = {**dict.fromkeys(ACCOUNT, 0), "useful": work, "total": work}
     parameters = {"nodes": nodes, "checkpoint_overhead": 720, "checkpoint": "none"}
-    summary = {"parameters": parameters, "qos": None, "utilization": 1.0, "lost_work": 0}
+    summary = {"parameters": parameters, "qos": None, "utilization": 1.0, "lost_work": 0,
+               **measures([(s, s, s + 100, 100) for s in start.tolist()], []),
+               **dict.fromkeys(("restarts", "checkpoints", "skipped_checkpoints"), 0),
+               **{"failures_played": 0, "failures_hit": 0}}  # fmt: skip
     (tmp_path / "summary.json").write_text(json.dumps({**summary, "node_seconds": account}))
     began = time.perf_counter()
     certificate = certify(tmp_path)
@@ -460,7 +542,7 @@ def test_nodes_near_each_other_are_counted_again(
         (folder / "summary.json").write_text(json.dumps({**told, "topology": wrong}))
         assert failed(certify(folder)) == {"nodes near each other"}
     (folder / "summary.json").write_text(json.dumps(told))
-    assert failed(certify(folder)) == {"nodes near each other"}
+    assert failed(certify(folder)) == {"nodes near each other", "parameters and files"}
 
 
 @pytest.mark.parametrize("where", [0, "0", "a=0-99999", "a", ["0"], {"s": 1}])

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from forestall.live.contention.cgroup import CgroupPlaces, MemoryGroup, here, memory_group, places
+from forestall.live.contention.cgroup import (
+    CgroupPlaces,
+    MemoryGroup,
+    core_group,
+    here,
+    memory_group,
+    places,
+)
 
 V1 = """tmpfs /sys/fs/cgroup tmpfs rw 0 0
 cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
@@ -42,11 +49,14 @@ def fake(folder: Path, controllers: str) -> CgroupPlaces:
 
 def test_a_group_of_version_2_has_a_limit_and_no_swap(tmp_path: Path) -> None:
     where = fake(tmp_path, "cpu memory pids\n")
-    old = tmp_path / "forestall-memory-1"
+    old, used = tmp_path / "forestall-memory-99999999", tmp_path / "forestall-memory-1"
     old.mkdir()
+    used.mkdir()  # whose maker lives
     with memory_group(4096, where) as group:
         assert isinstance(group, MemoryGroup)
         assert not old.exists()
+        assert used.exists()
+        used.rmdir()
         assert group.folder == tmp_path / f"forestall-memory-{os.getpid()}"
         assert (group.folder / "memory.max").read_text() == "4096"
         (group.folder / "memory.current").write_text("3000\n")
@@ -76,3 +86,29 @@ def test_a_real_group_goes_with_the_block() -> None:
         assert group.other >= 0
     assert not group.folder.exists()
     assert here() is not None
+
+
+def test_a_group_that_gets_the_cores_first(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    where = fake(own, "memory\n")
+    fake(tmp_path, "cpu\n")
+    with core_group(CgroupPlaces(2, (*where.folders, tmp_path))) as entrance:
+        assert entrance == tmp_path / f"forestall-cpu-{os.getpid()}" / "cgroup.procs"
+        assert (entrance.parent / "cpu.weight").read_text() == "10000"
+        for file in entrance.parent.iterdir():
+            file.unlink()
+    assert not entrance.parent.exists()
+    with core_group(CgroupPlaces(2, where.folders)) as why:
+        assert str(why).startswith("no cpu control group can be made")
+    own_group = "2:cpu:/jobs\n4:memory:/x\n"
+    root = Path("/sys/fs/cgroup/cpu")
+    assert places(V1, own_group, "cpu") == CgroupPlaces(1, (root / "jobs", root))
+
+
+def test_a_real_group_for_cores_goes_with_the_block() -> None:
+    with core_group() as entrance:
+        if isinstance(entrance, str):
+            pytest.skip(f"the real group: {entrance}")
+        assert entrance.exists()
+    assert not entrance.parent.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -99,3 +100,25 @@ def test_processes_end_with_the_one_that_started_them(how: signal.Signals) -> No
             process.send_signal(how)
         process.wait(timeout=20)
     assert all_gone(pids)
+
+
+def test_an_owner_runs_commands_and_thinks_between(tmp_path: Path) -> None:
+    words = ["/bin/sh", "-c", "echo x >> seen"]
+    asked = {"kind": "commands", "folder": str(tmp_path), "burst": 0.0, "command": words}
+    with Herd(asked, cpus=[CORE]) as owner:
+        told = owner.ask(json.dumps([0.0, 0.02, 0.0]), 30)
+        assert (tmp_path / "seen").read_text() == "x\n" * 3
+        assert len(told["spent"]) == len(told["used"]) == 3
+        assert told["seconds"] >= sum(told["spent"]) + 0.02
+        assert all(one >= 0 for one in told["used"])
+    spin = asked | {"burst": 0.01, "command": None}
+    with Herd(spin, cpus=[CORE]) as owner:
+        told = owner.ask(json.dumps([0.0, 0.0]), 30)
+        assert min(told["used"]) >= 0.01
+        assert min(told["spent"]) >= 0.01
+
+
+def test_a_command_that_fails_ends_the_owner(tmp_path: Path) -> None:
+    asked = {"kind": "commands", "folder": str(tmp_path), "burst": 0.0, "command": ["/bin/false"]}
+    with Herd(asked) as owner, pytest.raises(ContentionError, match="before its time"):
+        owner.ask("[0.0]", 30)

@@ -22,7 +22,7 @@ from forestall.simulate.cycle.outcome import (
 from forestall.simulate.cycle.parameters import CycleParameters
 
 NAN = math.nan
-DONE, CONTENTION, THRASHING, AWAY, CUT = StayEnd
+DONE, CONTENTION, THRASHING, AWAY, CUT, MOVED = StayEnd
 COMPLETED, UNSCHEDULED, UNFINISHED = Fate
 
 
@@ -56,7 +56,7 @@ def made(
     for k, (job, host, how, saves, start, until, *work) in enumerate(stays):
         parts = (round(x * MILLION) for x in work)
         resumed = rows["saved"][:k][rows["job"][:k] == job].max(initial=0)
-        rows[k] = job, host, how, saves, start, until, *parts, -1, -1, resumed
+        rows[k] = job, host, how, saves, start, until, *parts, -1, -1, resumed, -1
     return CycleOutcome(
         GuestWorkload(Jobs(ids, submit, ones, runtime, -ones), runtime * MILLION, Cleaning()),
         hosts,

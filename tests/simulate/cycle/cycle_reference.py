@@ -9,7 +9,7 @@ whole seconds of the jobs' clock, on which the host traces begin at -warm_up.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
@@ -161,10 +161,11 @@ class World:
             return round(1e6 * self.speed[host])
         return self.rate(host, t)
 
-    def walk(self, host: int, start: int, left: int, saved: int) -> Walk:
-        """Walk a stay second by second, until the work is done, the host leaves or the traces end.
+    def walk(self, host: int, start: int, left: int, saved: int, asked: int | None = None) -> Walk:
+        """Walk a stay second by second, until the work is done, the host leaves, the traces end, or
+        the guest has been saved to move.
 
-        left : work to do; saved : work that was saved before
+        left : work to do; saved : work that was saved before; asked : when it is to move
         """
         p = self.p
         checkpoints = p.restart == "checkpoint"
@@ -172,35 +173,45 @@ class World:
         still = p.restart_overhead if checkpoints and saved > 0 else 0  # s to go, no progress
         pause, ran, work, kept, at_pause, taken = False, 0, 0, 0, 0, 0
         t = start
+        rests: set[int] = set()
         while work < left:
             if not pause and still == 0 and ran == interval:
                 pause, still, at_pause = True, p.checkpoint_overhead, work
             if pause and still == 0:
                 pause, ran, kept, taken = False, 0, at_pause, taken + 1
+            moved = asked is not None and t == asked + p.checkpoint_overhead
+            if moved:
+                kept, taken = work, taken + 1
             if t == self.end:
-                return Walk(t, StayEnd.UNFINISHED, work, saved + kept, taken)
+                return Walk(t, StayEnd.UNFINISHED, work, saved + kept, taken, rests)
             state = self.state(host, t)
             if state >= S3:
                 if checkpoints and p.checkpoint_at_end and state != S5:
                     kept, taken = work, taken + 1
-                return Walk(t, ENDED[state], work, saved + kept, taken)
-            if still > 0:
+                return Walk(t, ENDED[state], work, saved + kept, taken, rests)
+            if moved:
+                return Walk(t, StayEnd.MOVED, work, saved + kept, taken)
+            if asked is not None and t >= asked:
+                pass
+            elif still > 0:
+                rests.add(t)
                 still -= 1
             else:
                 work += self.rate(host, t)
                 ran += 1
             t += 1
-        return Walk(t, StayEnd.COMPLETED, left, saved + left, taken)
+        return Walk(t, StayEnd.COMPLETED, left, saved + left, taken, rests)
 
 
 class Walk(NamedTuple):
-    """How a stay ends."""
+    """How a stay ends, and the seconds in which the guest was saved or restored on the way."""
 
     end: int
     ended: StayEnd
     work: int
     saved: int
     checkpoints: int
+    rests: Set[int] = frozenset()
 
     @property
     def done(self) -> bool:
@@ -591,6 +602,8 @@ class _Job:
     begun: int = 0  # its present stay
     chance: int = -1  # that it would end it there, as was said
     walk: Walk | None = None
+    asked: int = -1  # when it was decided that it moves, and where to
+    target: int = -1
     saved: int = 0
     tries: int = 0
     misses: int = 0
@@ -642,7 +655,7 @@ class _Play:
         self.changes = self.world.changes(first)
         self.guest: list[_Job | None] = [None] * len(hosts)
         self.draws = stream(p.seed, "cycle", "condor")
-        self.now = first
+        self.now, self.looked = first, (first, -1)
         self.out = PlainOutcome([], [], [], [], [])
 
     def run(self) -> PlainOutcome:
@@ -658,6 +671,12 @@ class _Play:
                 _, _, state = self.changes.pop(0)
                 self.event(kind, key, state)
                 self.host_state(key, state)
+            elif kind == GuestEventKind.GUEST_AT_RISK:
+                self.looked = self.now, key
+                self.look(self.jobs[key])
+            elif kind == GuestEventKind.GUEST_SAVED:
+                self.event(kind, key)
+                self.guest_saved(self.jobs[key])
             else:
                 self.event(kind, key)
                 self.try_job(self.jobs[key])
@@ -674,11 +693,21 @@ class _Play:
         for job in self.jobs:
             if job.walk is not None and job.walk.done:
                 yield job.walk.end, GuestEventKind.GUEST_ENDED, job.position  # also at the end
+            if job.walk is not None and job.walk.ended == StayEnd.MOVED:
+                yield job.walk.end, GuestEventKind.GUEST_SAVED, job.position
+            if job.walk is not None and self.p.moves and (at := self.next_look(job)) < end:
+                yield at, GuestEventKind.GUEST_AT_RISK, job.position
             if job.at is not None and job.at < end:
                 yield job.at, GuestEventKind.TRY, job.position
         if self.changes:
             t, host, _ = self.changes[0]
             yield t, GuestEventKind.HOST_STATE, host
+
+    def next_look(self, job: _Job) -> int:
+        """Return when a job is looked at next."""
+        every, begin = self.p.look_every, self.world.begin
+        at = begin + -(-(self.now - begin) // every) * every
+        return at if (at, job.position) > self.looked else at + every
 
     def event(self, kind: GuestEventKind, key: int, state: int = -1) -> None:
         self.out.events.append((self.now, int(kind), key, state))
@@ -694,7 +723,8 @@ class _Play:
         figures: Sequence[int] = (0, 0, 0, 0, 0, 0),
     ) -> None:
         what = self.now, int(kind), int(reason), job.position
-        self.out.decisions.append((*what, host, at, job.tries, candidates, *figures))
+        tries = 0 if kind == GuestDecisionKind.MOVE else job.tries
+        self.out.decisions.append((*what, host, at, tries, candidates, *figures))
 
     # --------------------------------------------------------------------------- what happens
 
@@ -713,6 +743,47 @@ class _Play:
         self.close(job)
         job.at = self.now
 
+    def look(self, job: _Job) -> None:
+        """Look at a guest that worked in the second before, and let it move where its host may
+        leave and Falcon would rather have it elsewhere, to end earlier."""
+        p, own = self.p, job.host
+        if job.asked >= 0 or self.now == job.begun or self.now - 1 in job.walk.rests:
+            return
+        tables, _ = self.foreseen(job)
+        table, state = tables[own], self.state[own]
+        chances = table.reliability[state]
+        passed, rest = divmod(p.look_ahead, table.step * (len(chances) - 1))
+        stays = round(1e6 * (table.again[state] ** passed * _at(chances, table.step, rest)))
+        if stays >= round(1e6 * p.move_below):
+            return
+        moving = self.walk(job, own, self.now)
+        left = (job.work - job.saved - moving.work) / MILLION
+        claimed = {other.target for other in self.jobs if other.asked >= 0}
+        hosts = [
+            h for h, guest in enumerate(self.guest)
+            if h == own or (guest is None and self.state[h] < S3 and h not in claimed)
+        ]  # fmt: skip
+        cost = p.checkpoint_overhead + p.restart_overhead
+        found = []
+        for h in hosts:
+            told = self.estimate_of(tables[h], h, left)
+            ends = [e if h == own or e == FAR else e + cost for e in (told.jct, told.jctf)]
+            chance = stays if h == own else told.chance
+            found.append(Estimate(ends[0], told.mttf, told.etl, ends[1], chance))
+        figures = [(e.jct, e.mttf, e.etl, e.jctf, 0, e.chance) for e in found]
+        self.event(GuestEventKind.GUEST_AT_RISK, job.position)
+        self.out.estimates.extend((h, *row) for h, row in zip(hosts, figures, strict=True))
+        k, _ = choose(found)
+        if found[k].jctf < found[hosts.index(own)].jctf:
+            kind, why = GuestDecisionKind.MOVE, GuestReason.AT_RISK
+            self.decide(kind, why, job, hosts[k], candidates=len(hosts), figures=figures[k])
+            job.asked, job.target, job.walk = self.now, hosts[k], moving
+
+    def guest_saved(self, job: _Job) -> None:
+        job.tries = job.misses = 0
+        self.close(job)
+        job.at = self.now
+
     def close(self, job: _Job) -> None:
         """Write the job's stay down, and free its host."""
         walk, host = job.walk, job.host
@@ -721,7 +792,9 @@ class _Play:
         if walk.ended not in (StayEnd.COMPLETED, StayEnd.UNFINISHED):
             lost = job.saved + walk.work - walk.saved
         what = job.position, host, int(walk.ended), walk.checkpoints
-        self.out.stays.append((*what, job.begun, walk.end, walk.work, walk.saved, lost, job.chance))
+        did = walk.work, walk.saved, lost
+        self.out.stays.append((*what, job.begun, walk.end, *did, job.chance))
+        job.asked = job.target = -1
         job.saved = walk.saved
         job.lost += lost
         job.checkpoints += walk.checkpoints
@@ -754,8 +827,9 @@ class _Play:
         if job.start < 0:
             job.start = self.now
 
-    def walk(self, job: _Job, host: int) -> Walk:
-        made = self.world.walk(host, self.now, job.work - job.saved, job.saved)
+    def walk(self, job: _Job, host: int, asked: int | None = None) -> Walk:
+        begun = self.now if asked is None else job.begun
+        made = self.world.walk(host, begun, job.work - job.saved, job.saved, asked)
         if self.p.restart == "scratch" and not made.done:
             assert made.saved == 0
         return made
@@ -764,13 +838,14 @@ class _Play:
 
     def falcon(self, job: _Job, free: list[int]) -> None:
         tables, left = self.foreseen(job)
-        now = {h: self.world.share(h, self.now) for h in free}
-        found = [estimate(tables[h], self.state[h], left, now[h]) for h in free]
-        self.take_best(job, free, found)
+        self.take_best(job, free, [self.estimate_of(tables[h], h, left) for h in free])
 
-    def falcon_slides(self, job: _Job, free: list[int]) -> None:
-        tables, left = self.foreseen(job)
-        self.take_best(job, free, [slides_estimate(tables[h], self.state[h], left) for h in free])
+    falcon_slides = falcon
+
+    def estimate_of(self, table: Table, host: int, left: float) -> Estimate:
+        if slides(self.p):
+            return slides_estimate(table, self.state[host], left)
+        return estimate(table, self.state[host], left, self.world.share(host, self.now))
 
     def foreseen(self, job: _Job) -> tuple[Sequence[Table], float]:
         tables = self.forecasts((self.now + self.p.warm_up) // self.p.predict_every)

@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.model.cycle import FAR, MILLION, Fate, GuestDecisionKind, GuestReason, StayEnd
+from forestall.model.cycle import (
+    FAR,
+    MILLION,
+    Fate,
+    GuestDecisionKind,
+    GuestEventKind,
+    GuestReason,
+    StayEnd,
+)
 from forestall.simulate.cycle.forecasts import Forecasts
 from forestall.simulate.cycle.outcome import CycleOutcome
 from forestall.simulate.cycle.prepare import prepare_guests
@@ -80,6 +88,42 @@ def test_guests_are_on_available_hosts_alone(case: Case) -> None:
 
 @FEW
 @given(CASES)
+def test_guests_move_as_they_were_let(case: Case) -> None:
+    """Moves need checkpoints and Falcon, come when guests are looked at, lose nothing, and are of
+    guests whose hosts did not stay as likely as they had to, as far as was foreseen."""
+    outcome = played(case, log_events=True)
+    p, stays, made = outcome.parameters, outcome.stays, plain(outcome).decisions
+    asked = stays[stays["asked"] >= 0]
+    moved = stays[stays["ended"] == StayEnd.MOVED]
+    assert p.moves or not len(asked)
+    assert np.all(moved["asked"] >= 0)
+    assert np.all((asked["asked"] - outcome.states.begin) % p.look_every == 0)
+    assert np.all((asked["start"] < asked["asked"]) & (asked["asked"] <= asked["end"]))
+    assert np.all(moved["end"] == moved["asked"] + p.checkpoint_overhead)
+    assert np.all(asked["end"] <= asked["asked"] + p.checkpoint_overhead)
+    assert not np.any(asked["ended"] == StayEnd.COMPLETED)
+    assert not moved["lost"].any()
+    told = [(row[3], row[0]) for row in made if row[1] == GuestDecisionKind.MOVE]
+    assert sorted(told) == sorted(asked[["job", "asked"]].tolist())
+    if not p.moves:
+        return
+    log = outcome.log
+    looks = log.events["kind"] == GuestEventKind.GUEST_AT_RISK
+    last = np.cumsum(log.events["candidates"])
+    for end, event in zip(last[looks], log.events[looks], strict=True):
+        found = log.estimates[end - event["candidates"] : end]
+        (own,) = set(found["host"].tolist()) & {
+            int(one["host"]) for one in stays
+            if one["job"] == event["key"] and one["start"] < event["time"] <= one["end"]
+        }  # fmt: skip
+        assert found["chance"][found["host"] == own] < round(MILLION * p.move_below)
+        ends = found["jctf"].tolist()
+        if event["decisions"]:
+            assert min(ends) < found["jctf"][found["host"] == own]
+
+
+@FEW
+@given(CASES)
 def test_work_is_conserved(case: Case) -> None:
     outcome = played(case)
     p, need = outcome.parameters, outcome.workload.work
@@ -91,6 +135,9 @@ def test_work_is_conserved(case: Case) -> None:
             if stay["ended"] == StayEnd.COMPLETED:
                 assert saved + work == stay["saved"] == need[job]
                 assert stay["lost"] == 0
+            elif stay["ended"] == StayEnd.MOVED:
+                assert stay["saved"] == saved + work < need[job]
+                assert stay["lost"] == 0 < stay["checkpoints"]
             elif stay["ended"] == StayEnd.UNFINISHED:
                 assert saved <= stay["saved"] <= saved + work < need[job]
                 assert stay["lost"] == 0
@@ -105,7 +152,7 @@ def test_work_is_conserved(case: Case) -> None:
         total = sum(int(stay["work"] - stay["lost"]) for stay in mine)
         if mine[-1]["ended"] == StayEnd.COMPLETED:
             assert total == need[job]
-        assert all(stay["ended"] in LEFT for stay in mine[:-1])
+        assert all(stay["ended"] in (*LEFT, StayEnd.MOVED) for stay in mine[:-1])
     if p.restart == "scratch":
         assert not outcome.stays["checkpoints"].any()
 
@@ -171,10 +218,14 @@ def test_fates_are_what_the_stays_tell(case: Case) -> None:
 def test_decisions_are_sound(case: Case) -> None:
     outcome = played(case, log_events=True)
     out, p = plain(outcome), outcome.parameters
-    left = out.estimates
+    tried = np.repeat(outcome.log.events["kind"], outcome.log.events["candidates"])
+    left = [one for one, kind in zip(out.estimates, tried, strict=True)
+            if kind == GuestEventKind.TRY]  # fmt: skip
     at: dict[int, int] = {}
     for row in out.decisions:
         time, kind, reason, job, host, again, _, many, *figures = row
+        if kind == GuestDecisionKind.MOVE:
+            continue
         if kind == GuestDecisionKind.END:
             assert states_between(outcome, host, time, time + 1)[0] >= 2
             continue

@@ -39,8 +39,9 @@ from simulate.cycle.cycle_reference import PlainOutcome
 M = 1_000_000
 DAY = 86_400
 Play = Callable[..., PlainOutcome]
-START, WAIT, GIVE_UP, END = GuestDecisionKind
+START, WAIT, GIVE_UP, END, MOVE = GuestDecisionKind
 ENDED, STATE, TRY = GuestEventKind.GUEST_ENDED, GuestEventKind.HOST_STATE, GuestEventKind.TRY
+RISK, SAVED = GuestEventKind.GUEST_AT_RISK, GuestEventKind.GUEST_SAVED
 DECISION = [
     "time",
     "kind",
@@ -691,3 +692,71 @@ def test_falcon_says_with_what_chance_a_guest_will_end_where_it_starts(play: Pla
     out = falcon(play, [(0, 7200), (0, 5000)], [SHORT], origin=8 * DAY)
     assert told(out, "estimates", "jct chance") == [(7200, M // 4)]
     assert told(out, "decisions", "chance")[1:] == [0, 0]  # the other waits in vain
+
+
+# ------------------------------------------------------------------------------- moves
+
+MOVING = {
+    "restart": "checkpoint", "checkpoint_interval": None, "checkpoint_at_end": False,
+    "move_below": 0.5, "look_ahead": 1200, "look_every": 600, "predict_every": 600,
+}  # fmt: skip
+
+
+def moving(play: Play, work: int, *, later: int = 2, **settings: Any) -> Any:
+    """Play a job on a host of speed 2 that was away from 1:00 to 1:20 on Monday, and is quiet on
+    Tuesday, beside one that was quiet on Monday, and is away at first on Tuesday."""
+    soon = [*[0.0] * 6, *[NAN] * 2, *[0.0] * 280]
+    other = [*[0.0] * 144, *[NAN] * later, *[0.0] * (144 - later)]
+    return play(
+        [(0, work)], [soon, other], scheduler="falcon", period=TEN, predict_step=TEN,
+        horizon=3600, warm_up=DAY, load_memory=0, pooling="none", speed=[2.0, 1.0],
+        **{**MOVING, **settings},
+    )  # fmt: skip
+
+
+def test_a_guest_moves_before_its_host_is_expected_to_leave(play: Play) -> None:
+    # At 0:40 the fast host is foreseen to stay two steps, and none of 1200 s is survived: of the
+    # 4200 s that are left it would do 1800 by expectation, 900 s being its mean life.
+    out = moving(play, 9000, checkpoint_overhead=30, restart_overhead=10)
+    assert told(out, "events", "time kind key")[2:] == [
+        (2400, RISK, 0), (2430, SAVED, 0), (2430, TRY, 0), (2430 + 10 + 4200, ENDED, 0),
+    ]  # fmt: skip
+    # The move takes 40 s, which count where it goes to; of its own host it is told what the chance
+    # to stay as long as is asked is.
+    assert out.estimates[1:3] == [(0, 2100, 900, 1800, FAR, 0, 0), (1, 4240, FAR, FAR, 4240, 0, M)]
+    assert told(out, "decisions", "kind reason host jctf tries") == [
+        (START, GuestReason.LONGEST_LEFT, 0, FAR, 1), (MOVE, GuestReason.AT_RISK, 1, 4240, 0),
+        (START, GuestReason.ENDS_FIRST, 1, 4200, 1),
+    ]  # fmt: skip
+    assert told(out, "stays", "host ended checkpoints start end") == [
+        (0, StayEnd.MOVED, 1, 0, 2430), (1, StayEnd.COMPLETED, 0, 2430, 6640),
+    ]  # fmt: skip
+    assert told(out, "stays", "work saved lost") == [
+        (4800 * M, 4800 * M, 0),
+        (4200 * M, 9000 * M, 0),
+    ]
+    assert told(out, "fates", "tries failures checkpoints") == [(2, 0, 1)]
+
+
+def test_a_guest_whose_host_stays_long_enough_is_left_alone(play: Play) -> None:
+    # The same, but 600 s are asked for: at 0:40 all are survived; at 0:50 none, and 1200 s of work
+    # would take 600 s more here than there are, by expectation for ever.
+    out = moving(play, 9000, look_ahead=600)
+    assert told(out, "events", "time kind")[-3:] == [(3000, SAVED), (3000, TRY), (6000, ENDED)]
+    # Half are survived in 900 s: that is not less than half.
+    assert RISK not in told(moving(play, 4799, look_ahead=900), "events", "kind")
+
+
+def test_a_guest_stays_where_a_move_ends_it_later(play: Play) -> None:
+    # 1200 s are left at 0:40: 600 s on the fast host, all of which stay as long, or 1200 s.
+    out = moving(play, 6000)
+    assert told(out, "events", "time kind")[-2:] == [(2400, RISK), (3000, ENDED)]
+    # 1800 s are left: 1200 s here, failures considered, and 1240 there, were it not so slow.
+    out = moving(play, 6600, restart_overhead=40)
+    assert MOVE not in told(out, "decisions", "kind")
+
+
+def test_nowhere_to_go_is_no_move(play: Play) -> None:
+    out = moving(play, 9000, later=20)
+    assert told(out, "events", "kind").count(RISK) > 0
+    assert told(out, "decisions", "kind") == [START]

@@ -91,6 +91,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
         measured("harvested", "Harvested", summary.get("harvested"), "ratio",
                  "of what hosts could have done for guests became useful work", words.percent),
         *vault_facts(summary),
+        *_moves(summary),
     )  # fmt: skip
 
 
@@ -106,6 +107,23 @@ def _jobs(summary: Summary) -> tuple[Fact, ...]:
                  words.count),
         measured("jobs_unfinished", "Unfinished", still, "count", "the traces ended first",
                  words.count),
+    )  # fmt: skip
+
+
+def _moves(summary: Summary) -> tuple[Fact, ...]:
+    """Return how many guests moved before their hosts left, and whether that was needed."""
+    told = summary.get("moves")
+    if not told:
+        return ()
+    part, broken = words.percent(told["useful_share"]), words.counted(told["broken"], "more")
+    needed = f"{told['useful']:,} ({part}) from hosts that left within the look-ahead; {broken}"
+    each = told["seconds"] / told["made"] if told["made"] else None
+    return (
+        measured("moves_made", "Guests moved", told["made"], "count",
+                 f"{needed} came too late", words.count),
+        measured("moves_cost", "Time for moves", told["seconds"], "seconds",
+                 "saving, waiting and recovering, of all guests; "
+                 f"{words.duration(each)} a move", words.duration),
     )  # fmt: skip
 
 

@@ -53,8 +53,9 @@ def _figure(name: str, scheduler: str) -> Callable[[int], int | float | str]:
 
 
 def _at_start(name: str) -> Callable[[GuestDecision], int]:
-    """Return what a start tells of its host; other decisions tell nothing."""
-    return lambda d: getattr(d, name) if d.kind is GuestDecisionKind.START else FAR
+    """Return what a start or a move tells of its host; other decisions tell nothing."""
+    placed = (GuestDecisionKind.START, GuestDecisionKind.MOVE)
+    return lambda d: getattr(d, name) if d.kind in placed else FAR
 
 
 def decision_columns(scheduler: str) -> tuple[Column, ...]:
@@ -93,7 +94,8 @@ CANDIDATE_LOG: Final = "candidates.csv"
 
 def write_guest_log(outcome: CycleOutcome, folder: Path) -> None:
     """Write `events.csv` (what the engine was told), `candidates.csv` (what it was told of the free
-    hosts at each try) and `decisions.csv` (what it answered)."""
+    hosts at each try, and of a guest's own and of free ones where it may move) and `decisions.csv`
+    (what it answered)."""
     log, ids, scheduler = outcome.log, outcome.workload.jobs.job, outcome.parameters.scheduler
     events, found = log.events, log.estimates
     logs.write_lines(
@@ -168,7 +170,8 @@ def replay_guests(folder: Path, scheduler: HostScheduler | None = None) -> list[
 
     def handle(part: tuple[GuestEvent, int, int]) -> Iterable[GuestDecision]:
         event, first, end = part
-        known = estimates[first:end] if event.kind is GuestEventKind.TRY else None
+        asks = event.kind in (GuestEventKind.TRY, GuestEventKind.GUEST_AT_RISK)
+        known = estimates[first:end] if asks else None
         return engine.handle([replace(event, estimates=known)], event.time)
 
     taken = logs.driven(path, parts, handle)
@@ -176,7 +179,7 @@ def replay_guests(folder: Path, scheduler: HostScheduler | None = None) -> list[
 
 
 def _estimates(path: Path, scheduler: str) -> npt.NDArray[Any]:
-    """Return ESTIMATE[n]: the candidates of all tries."""
+    """Return ESTIMATE[n]: the candidates of all tries and moves."""
     table = logs.read_log(path, logs.names_of(candidate_columns(scheduler)))
     made = np.zeros(len(table), dtype=ESTIMATE)
     made["host"] = logs.whole(table, "host", path)

@@ -26,6 +26,7 @@ COLUMNS: Final = 900
 GUEST: Final = "guest"
 ENDED: Final = "guest ended by its host"
 DONE: Final = "guest's work done"
+MOVED: Final = "guest moves"
 
 
 def draw_map(
@@ -64,16 +65,23 @@ def _draw_guests(
     within = series.column(stays, "end") < window[1]
     left = stays["ended"].is_in(counts.LEFT).to_numpy() & within
     done = (stays["ended"] == "completed").to_numpy() & within
+    moved = (stays["ended"] == "moved").to_numpy() & within
     size = 4.6
     axes.plot(
         clock(until[done]), host[done], "|", color=INK, markersize=size + 1, markeredgewidth=1.2,
         linestyle="none", zorder=4,
     )  # fmt: skip
+    if moved.any():
+        axes.plot(
+            clock(until[moved]), host[moved], ">", color=INK, markersize=size, markeredgewidth=0.4,
+            markeredgecolor="white", linestyle="none", zorder=5,
+        )  # fmt: skip
     axes.plot(
         clock(until[left]), host[left], "X", color=BLACK, markersize=size, markeredgewidth=0.4,
         markeredgecolor="white", linestyle="none", zorder=5,
     )  # fmt: skip
-    marks = ((GUEST, len(stays) > 0), (DONE, done.any()), (ENDED, left.any()))
+    marks = ((GUEST, len(stays) > 0), (DONE, done.any()), (ENDED, left.any()),
+             (MOVED, moved.any()))  # fmt: skip
     return [name for name, there in marks if there]
 
 
@@ -134,7 +142,7 @@ def draw_map_legend(figure: Figure, drawn: list[str], *, crowded: bool) -> None:
             label = "S1 or S2 with a guest" if crowded else "guest"
             handles.append(Patch(facecolor=GUEST_COLOUR, label=label))
         else:
-            marker = "X" if name == ENDED else "|"
+            marker = {ENDED: "X", MOVED: ">"}.get(name, "|")
             handles.append(
                 Line2D([], [], color=BLACK if name == ENDED else INK, marker=marker, label=name,
                        linestyle="none", markersize=5)

@@ -15,6 +15,7 @@ from forestall.app.cycle.told import ToldRun
 from forestall.app.kit.result import RunResult
 from forestall.simulate.cycle import tables
 from forestall.simulate.cycle.measures import measures
+from forestall.simulate.cycle.moves import move_measures
 from forestall.simulate.cycle.outcome import CycleOutcome
 from forestall.simulate.cycle.vault_tables import checkpoints_table, vault_measures
 
@@ -75,6 +76,10 @@ class CycleResult(RunResult[CycleOutcome]):
         return self.outcome.stored is not None
 
     @property
+    def _moves(self) -> bool:
+        return self.outcome.parameters.moves
+
+    @property
     def makespan(self) -> float | None:
         """Mean s from submission to finish of the jobs completed; None without any."""
         value: float | None = self.measures["makespan"]
@@ -111,7 +116,8 @@ class CycleResult(RunResult[CycleOutcome]):
         states = self.outcome.states
         told = {"begin": states.begin, "end": states.end, "period": states.period}
         vault = {"vault": vault_measures(self.outcome)} if self._has_vault else {}
-        return {"host_traces": told, **vault}
+        moves = {"moves": move_measures(self.outcome, self._span)} if self._moves else {}
+        return {"host_traces": told, **vault, **moves}
 
     def _length(self) -> int | None:
         return int(self.measures["span"])

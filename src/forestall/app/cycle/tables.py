@@ -41,6 +41,7 @@ STAY_ENDS: Final = (
     ("contention", "The owner's load: S3", ORANGE),
     ("thrashing", "Too little free memory: S4", PURPLE),
     ("away", "The host went away: S5", STATE_COLOURS["S5"]),
+    ("moved", "The guest moved before its host left", BLUE),
     ("unfinished", "The traces ended", GREY),
 )
 HOST_TIME: Final = (

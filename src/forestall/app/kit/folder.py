@@ -24,16 +24,20 @@ RUN_FILES = (
     "decisions.csv",
     "foreseen.csv",
     "report.html",
+    "manifest.json",
     SUMMARY,
 )
 """Files of a run with the trace predictor, the one that says that all others are there last."""
 OTHER_RUN_FILES = (
     *("hazard.csv", "predictions.npz", "tasks.csv", "migrations.csv"),
     *("stays.csv", "hosts.csv", "availability.csv", "candidates.csv", "users.csv"),
-    "checkpoints.csv",
+    *("checkpoints.csv", "maintenance.csv"),
 )
 """What a run with another predictor writes in the place of `foreseen.csv`, and what one of another
 model writes besides: where it is not written anew, it goes."""
+
+RUN_FOLDER = frozenset((*OTHER_RUN_FILES, *RUN_FILES)) - {"manifest.json"}
+"""Files that the manifest of a run tells of, where they are there."""
 
 
 def holds(folder: Path, keys: Collection[str], name: str = SUMMARY) -> bool:

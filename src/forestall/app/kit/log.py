@@ -151,13 +151,38 @@ def read_log(path: Path, names: Sequence[str] = ()) -> pl.DataFrame:
     return table
 
 
-def whole(table: pl.DataFrame, name: str, path: Path, empty: int = -1) -> Int:
-    """Return a column of whole numbers, `empty` where a field is; TraceError where one is none."""
-    numbers = table[name].cast(pl.Int64, strict=False)
-    bad = (numbers.is_null() & table[name].is_not_null()).arg_true()
-    if len(bad):
-        said = f"{table[name][bad[0]]!r} is not a whole number"
-        raise TraceError(path, said, line=bad[0] + 2, field=name)
+_ANY = (-(2**62), 2**62)
+
+
+def whole(
+    table: pl.DataFrame,
+    name: str,
+    path: Path,
+    empty: int = -1,
+    bounds: tuple[int, int] = _ANY,
+    needed: npt.NDArray[np.bool_] | None = None,
+) -> Int:
+    """Return a column of whole numbers within [least, below) of `bounds`, `empty` where a field is;
+    TraceError where one is none, or is not there in a row in which it is `needed`."""
+    cells = table[name]
+    numbers = cells if cells.dtype == pl.Int64 else cells.cast(pl.Int64, strict=False)
+    full = numbers.fill_null(empty) if numbers.null_count() else numbers
+    values: Int = full.to_numpy()
+    gone = numbers.is_null().to_numpy() if numbers.null_count() else np.zeros(len(values), np.bool_)
+    bad = ~gone & ((values < bounds[0]) | (values >= bounds[1]))
+    if cells.dtype != pl.Int64:
+        exact = cells.cast(pl.Float64, strict=False).to_numpy()
+        bad |= ~gone & (exact != values)
+        bad |= gone & cells.is_not_null().to_numpy()
+    if needed is not None:
+        bad |= gone & needed
+    rows = np.flatnonzero(bad)
+    if len(rows):
+        cell = cells[int(rows[0])]
+        what = "an empty field" if cell is None else repr(cell)
+        within = "" if bounds == _ANY else f" from {bounds[0]} to {bounds[1] - 1}"
+        said = f"{what} is not a whole number{within}"
+        raise TraceError(path, said, line=int(rows[0]) + 2, field=name)
     return numbers.fill_null(empty).to_numpy()
 
 
@@ -172,6 +197,16 @@ def told(
         except (AttributeError, KeyError, TypeError, ValueError):
             raise TraceError(path, "is no event of a run", line=line) from None
         yield event
+
+
+def share(table: pl.DataFrame, name: str, path: Path) -> npt.NDArray[np.float64]:
+    """Return a column of numbers from 0 to 1; TraceError where one is none."""
+    numbers = table[name].cast(pl.Float64, strict=False)
+    bad = (~numbers.is_between(0.0, 1.0)).fill_null(value=True).arg_true()
+    if len(bad):
+        said = f"{table[name][int(bad[0])]!r} is not a number from 0 to 1"
+        raise TraceError(path, said, line=int(bad[0]) + 2, field=name)
+    return numbers.to_numpy()
 
 
 def driven(path: Path, events: Iterable[E], handle: Callable[[E], Iterable[D]]) -> Iterator[D]:

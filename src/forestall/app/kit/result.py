@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from forestall.app.kit.folder import OTHER_RUN_FILES, RUN_FILES, SUMMARY, fill_folder
+from forestall.app.kit.manifest import write_manifest
 from forestall.app.kit.output import since_first, skipped_table, write_csv, write_json
 from forestall.app.kit.versions import versions
 from forestall.model.cleaning import Cleaning
@@ -90,8 +91,9 @@ class RunResult(ABC, Generic[Outcome]):
     def save(
         self, folder: str | Path, *, report: bool = True, gantt: tuple[int, int] | None = None
     ) -> Path:
-        """Write `summary.json`, a CSV file of each table (`_TABLES`), `skipped.csv`, `report.html`
-        and, where events were logged, the log: all of them or none; return the folder.
+        """Write `summary.json`, a CSV file of each table (`_TABLES`), `skipped.csv`, `report.html`,
+        where events were logged the log, and `manifest.json`, the checksums of all of these: all of
+        them or none; return the folder.
 
         `gantt` is the span of the report's chart over nodes or hosts, s since the first submission
         (None: an eventful one); a ParameterError where the model tells how long its run is, and the
@@ -110,6 +112,7 @@ class RunResult(ABC, Generic[Outcome]):
                 told = self._told(since_first(self.jobs, span))
                 write_page(fresh / "report.html", page(told))
             write_json(self.summary, fresh / SUMMARY)
+            write_manifest(fresh)
 
         return fill_folder(Path(folder), write, FOLDER_FILES)
 

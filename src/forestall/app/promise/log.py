@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import polars as pl
 
 from forestall.app.kit import log as logs
+from forestall.app.kit.checked import checked
+from forestall.app.kit.folder import SUMMARY
 from forestall.app.kit.log import Column
 from forestall.app.promise.hazard import HAZARD_FILE, read_hazard, write_hazard
 from forestall.app.promise.learned import TABLE_FILE, read_table, write_table
@@ -22,6 +25,7 @@ from forestall.model.errors import TraceError
 from forestall.model.events import Event, EventKind
 from forestall.model.failures import PLANNED, Failures
 from forestall.model.nodes import NodeSet
+from forestall.model.units import MAX_SECONDS
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.failures import expected_downtime
 from forestall.simulate.promise.checkpoint_costs import pause_of
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from forestall.simulate.promise.loop_kernels import Log
     from forestall.simulate.promise.run import Outcome
 
+Flags = npt.NDArray[np.bool_]
 FORESEEN_FILE = "foreseen.csv"
 
 
@@ -152,17 +157,20 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     Only the events, the parameters and what the predictor knew go in, and the policy where it was
     in Python. Raises TraceError where the folder has no event log.
     """
-    events = logs.read_log(folder / logs.EVENT_LOG, logs.names_of(EVENTS))
+    path = folder / logs.EVENT_LOG
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     if summary.get("own_rules"):
         raise TraceError(
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
         )
-    parameters = Parameters(**summary["parameters"])
+    parameters = checked(Parameters, summary["parameters"])
+    events = _events(path, parameters.nodes)
     users: list[str | None] = []
     asked = None if policy is None else AskedPolicy(policy, users)
-    period = int(summary["repeat_period"])
-    known = (parameters, period, summary["predictor"])
+    period, said = summary.get("repeat_period"), summary.get("predictor")
+    if not isinstance(period, int) or not 0 <= period < MAX_SECONDS or not isinstance(said, dict):
+        raise TraceError(folder / SUMMARY, "lacks what a replay goes by: repeat_period, predictor")
+    known = (parameters, period, said)
     engine = _engine(folder, known, int(events["time"][0]), asked)
     ids: list[int] = []
     place: dict[int, int] = {}
@@ -185,8 +193,72 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
         work = -1 if row.get(WORK.name) is None else row[WORK.name]
         return engine.handle([Event(now, kind, key, until, work)], now)
 
-    taken = chain.from_iterable(map(handle, events.iter_rows(named=True)))
+    taken = logs.driven(path, events.iter_rows(named=True), handle)
     return list(logs.log_lines(DECISIONS, taken, ids))
+
+
+def _events(path: Path, nodes: int) -> pl.DataFrame:
+    """Return what an engine of so many nodes was told; TraceError where it cannot have been."""
+    events = logs.read_log(path, logs.names_of(EVENTS))
+    kinds = events["event"].cast(pl.String)
+    known = kinds.is_in([logs.word(kind) for kind in EventKind]).fill_null(value=False)
+    if not known.all():
+        line = int((~known).arg_true()[0])
+        raise TraceError(
+            path, f"{kinds[line]!r} is no event of a run", line=line + 2, field="event"
+        )
+    if events.is_empty():
+        raise TraceError(path, "holds no events")
+    of_node = kinds.is_in([logs.word(kind) for kind in EventKind if kind.about_node]).to_numpy()
+    asked = (kinds == logs.word(EventKind.SUBMITTED)).to_numpy()
+    of_job = ~of_node & (kinds != logs.word(EventKind.PASS)).to_numpy()
+    times, every = (1 - MAX_SECONDS, MAX_SECONDS), np.ones(len(events), dtype=np.bool_)
+    for name, bounds, needed in (
+        ("time", times, every),
+        ("job", (1 - 2**62, 2**62), of_job),
+        ("node", (0, nodes), of_node),
+        ("until", times, None),
+        ("size", (1, nodes + 1), asked),
+        ("estimate", (1, MAX_SECONDS), asked),
+        ("interval", (0, MAX_SECONDS), asked),
+    ):
+        logs.whole(events, name, path, bounds=bounds, needed=needed)
+    if WORK.name in events.columns:
+        lost = (kinds == logs.word(EventKind.CHECKPOINT_LOST)).to_numpy()
+        logs.whole(events, WORK.name, path, bounds=(0, MAX_SECONDS), needed=lost)
+    if WANTED.name in events.columns:
+        logs.share(events.filter(pl.Series(asked)), WANTED.name, path)
+    _known_jobs(path, events, of_job, asked)
+    return events
+
+
+def _known_jobs(path: Path, events: pl.DataFrame, of_job: Flags, asked: Flags) -> None:
+    """Raise TraceError where time goes back, a job is submitted twice, or is told of before."""
+    back = np.flatnonzero(np.diff(events["time"].to_numpy()) < 0)
+    if len(back):
+        raise TraceError(path, "before the event above it", line=int(back[0]) + 3, field="time")
+    seen: set[int] = set()
+    jobs = events["job"].to_list()
+    for row in np.flatnonzero(of_job).tolist():
+        if (jobs[row] in seen) == bool(asked[row]):
+            what = "is submitted twice" if asked[row] else "was not submitted before"
+            raise TraceError(path, f"job {jobs[row]} {what}", line=row + 2, field="job")
+        seen.add(jobs[row])
+
+
+def _foreseen(path: Path, nodes: int) -> Failures:
+    """Return the failures that a trace predictor knew of, in order of time and node."""
+    log = logs.read_log(path, logs.names_of(FORESEEN))
+    every = np.ones(len(log), dtype=np.bool_)
+    time = logs.whole(log, "time", path, bounds=(1 - MAX_SECONDS, MAX_SECONDS), needed=every)
+    node = logs.whole(log, "node", path, bounds=(0, nodes), needed=every)
+    downtime = logs.whole(log, "downtime", path, bounds=(0, MAX_SECONDS), needed=every)
+    back = np.flatnonzero(
+        (time[1:] < time[:-1]) | ((time[1:] == time[:-1]) & (node[1:] < node[:-1]))
+    )
+    if len(back):
+        raise TraceError(path, "not in order of time and node", line=int(back[0]) + 3, field="time")
+    return Failures.build(time, node, downtime, logs.share(log, "detectability", path))
 
 
 def _engine(
@@ -202,8 +274,7 @@ def _engine(
         table = read_table(folder)
         prediction, start = table.arrays(expected_downtime(parameters)), int(table.times[0])
     elif parameters.predictor == "trace":
-        log = logs.read_log(folder / FORESEEN_FILE, logs.names_of(FORESEEN))
-        known = Failures.build(*(log[name] for name in logs.names_of(FORESEEN)))
+        known = _foreseen(folder / FORESEEN_FILE, parameters.nodes)
         prediction = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
     elif parameters.entry.promises:

@@ -69,9 +69,10 @@ def verdict(found: LedgerReplayed) -> str:
     if not again.cycles:
         return "The ledger has no cycle yet."
     if again.first is None:
+        also = f", but {found.unlike[0]}" if found.unlike else ""
         return (
             f"{counted(count, 'decisions')} in {counted(again.cycles, 'cycles')}, every byte the "
-            "same."
+            f"same{also}."
         )
     first = again.first
     return (

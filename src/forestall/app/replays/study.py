@@ -57,6 +57,11 @@ class LedgerReplayed:
         return self.again.first is None
 
     @property
+    def unlike(self) -> list[str]:
+        """Where promises are not their offers, or outcomes not what became of them."""
+        return [text for one in self.promises for text in one.unlike]
+
+    @property
     def probabilities(self) -> tuple[JudgedProbabilities, JudgedProbabilities]:
         """What would have been said of promises that are settled, judged by what happened: by the
         engine that was, and by the other one."""
@@ -83,6 +88,7 @@ class LedgerReplayed:
             "decisions": dict(sorted(self.again.decisions.items())),
             "cycles_that_differ": self.again.different,
             "first_difference": None if first is None else dict(vars(first)),
+            "unlike": self.unlike,
             "promises": {
                 "made": len(self.promises),
                 **{kind: became.count(kind) for kind in ("kept", "missed", "void")},

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from forestall.app.kit.folder import RUN_FOLDER
 from forestall.app.kit.log import DECISION_LOG
+from forestall.app.kit.manifest import changed_files
 from forestall.app.runs.compare import read_summary
 from forestall.app.runs.models import MODELS, model_in
 from forestall.decide.cycle.own import HostScheduler
@@ -16,11 +19,14 @@ from forestall.decide.virtual.own import Strategy
 from forestall.engine.promise.own import Policy
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.own import Own, is_own
-from forestall.show.blocks import Table
+from forestall.show.blocks import Listing, Table
 from forestall.show.facts import Fact
 from forestall.show.quantities import titled
 from forestall.show.report import Report, Section
 from forestall.show.shown import Shown
+
+OF_LOG = frozenset({"events", "decisions", "candidates", "failures foreseen"})
+"""The certifiers' checks of what was logged."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +34,20 @@ class Replayed:
     """What a replay gave: decisions compared, and the first line that differs (None: none does).
 
     `line` counts from 1, the header included; `logged` and `replayed` are None past the end.
+    `unlike` tells, in words, where the log is not what the tables beside it tell, and which files
+    changed since they were written.
     """
 
     decisions: int
     line: int | None = None
     logged: str | None = None
     replayed: str | None = None
+    unlike: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether every byte is the same, and the log is that of the tables beside it."""
+        return self.same and not self.unlike
 
     @property
     def same(self) -> bool:
@@ -44,13 +58,18 @@ class Replayed:
     def verdict(self) -> str:
         """Whether decisions are the same, in words."""
         if self.same:
-            return f"{self.decisions:,} decisions, every byte the same"
+            also = ", but the files beside tell otherwise" if self.unlike else ""
+            return f"{self.decisions:,} decisions, every byte the same{also}"
         return f"decisions differ, first in line {self.line} of {DECISION_LOG}"
 
     @property
     def report(self) -> Shown:
         """It as text, page, JSON or Markdown; a notebook shows it."""
-        return Shown(Report("Replay", f"{titled(self.verdict)}.", (self._lines(),), closing=()))
+        sections: tuple[Section, ...] = (self._lines(),)
+        if self.unlike:
+            body = (Listing(self.unlike),)
+            sections = (*sections, Section("unlike", "What the files beside tell", body=body))
+        return Shown(Report("Replay", f"{titled(self.verdict)}.", sections, closing=()))
 
     def _lines(self) -> Section:
         """Return the line that differs as it was logged and as it came out."""
@@ -74,15 +93,34 @@ def replay(
     strategy: str | Strategy | None = None,
     scheduler: str | HostScheduler | None = None,
 ) -> Replayed:
-    """Replay a run's event log and compare the decisions with `decisions.csv`, byte for byte.
+    """Replay a run's event log and compare the decisions with `decisions.csv`, byte for byte; and
+    hold the log against the tables beside it, and all files against their checksums.
 
     A log cannot hold what was decided in Python: such a run needs its `policy`, `strategy` or
     `scheduler` again, or the spelling of its class. Raises TraceError where the folder holds no run
     with an event log, or what decided is missing, and ParameterError for another than the run's.
     """
     folder = Path(folder)
+    own = {"policy": policy, "strategy": strategy, "scheduler": scheduler}
+    return dataclasses.replace(decided_again(folder, own), unlike=tuple(_unlike(folder)))
+
+
+def _unlike(folder: Path) -> list[str]:
+    """Return where files are not as they were written, or the log not as the tables have it."""
+    changed = changed_files(folder, RUN_FOLDER) or {}
+    checks = model_in(read_summary(folder)).certified(folder).checks
+    failed = [
+        f"{one.name}: {one.detail}" for one in checks if one.name in OF_LOG and not one.passed
+    ]
+    return [*(f"{name} {how}" for name, how in changed.items()), *failed]
+
+
+def decided_again(folder: Path, given: Mapping[str, Any] | None = None) -> Replayed:
+    """Return what a replay of the event log gives; `given` is who decided in Python, by the
+    parameter. Nothing but the log is looked at; see `replay` for errors."""
+    none = dict.fromkeys(model.decides for model in MODELS.values())
     summary = read_summary(folder)
-    own = _own(folder, summary, {"policy": policy, "strategy": strategy, "scheduler": scheduler})
+    own = _own(folder, summary, {**none, **(given or {})})
     path = folder / DECISION_LOG
     try:
         logged = path.read_bytes().decode("utf-8").splitlines(keepends=True)

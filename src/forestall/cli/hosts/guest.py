@@ -99,7 +99,7 @@ def run(
     fresh: Annotated[bool, Setting("Begin a guest that has not finished again")] = False,
     th1: Annotated[
         str | None,
-        Setting("Owner's load above which it is lowered (default: as calibrated, else 0.2)",
+        Setting("Owner's load above which it is lowered (default: as calibrated, else 0)",
                 shown="LOAD", group="The host"),
     ] = None,
     th2: Annotated[

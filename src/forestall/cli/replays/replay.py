@@ -56,7 +56,8 @@ def replay(
     """Drive the engine with what was recorded, a run's event log or the ledger of forestall serve,
     and compare its decisions.
 
-    The exit code is 1 where they are not the same, byte for byte. Of a ledger it also says what
+    The exit code is 1 where they are not the same, byte for byte, or where the tables beside them,
+    or the promises of the ledger, tell otherwise. Of a ledger it also says what
     another predictor, rule or limit would have done; a ledger is only read, and may be written to
     meanwhile.
     """
@@ -77,7 +78,7 @@ def _replay_ledger(
     def work(bar: ProgressBar) -> ledger_study.LedgerReplayed:
         nonlocal same
         found = ledger_study.find(target, asked, bar)
-        same = found.same
+        same = found.same and not found.unlike
         return found
 
     tell_study(ledger_report.FOLDER, work, "cycles", output)
@@ -94,11 +95,14 @@ def _replay_run(folder: Path, given: Given, asked: question.ReplayQuestion, outp
     found = runs_replay.replay(folder, **given)
     if output.as_json:
         say_json({"same": found.same, "decisions": found.decisions, "line": found.line,
-                  "logged": found.logged, "replayed": found.replayed})  # fmt: skip
+                  "logged": found.logged, "replayed": found.replayed,
+                  "unlike": list(found.unlike)})  # fmt: skip
     elif not output.quiet:
         say(f"{folder}: {found.verdict}")
         if not found.same:
             say(f"logged:   {'(nothing)' if found.logged is None else found.logged}", indent=2)
             say(f"replayed: {'(nothing)' if found.replayed is None else found.replayed}", indent=2)
-    if not found.same:
+        for text in found.unlike:
+            say(text, indent=2)
+    if not found.passed:
         raise typer.Exit(1)

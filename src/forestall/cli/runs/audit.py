@@ -34,12 +34,13 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
             {
                 "passed": certificate.passed,
                 "checks": [one._asdict() for one in certificate.checks],
-                "not_checked": list(certificate.not_checked),
+                "not_checked": list(certificate.all_not_checked),
+                "unchecked": [one._asdict() for one in certificate.unchecked],
             }
         )
     else:
         show([("ok" if c.passed else "FAILED", c.name, c.detail) for c in certificate.checks])
-        for text in certificate.not_checked:
+        for text in certificate.all_not_checked:
             say(f"not checked: {text}")
         say()
         say(f"{folder}: {certificate.verdict}")

@@ -62,6 +62,8 @@ JOBS = Transitions(
         GuestEventKind.TRY: {("WAITING", "RUNNING"), ("WAITING", "DONE")},
         GuestEventKind.HOST_STATE: {("RUNNING", "WAITING")},
         GuestEventKind.GUEST_ENDED: {("RUNNING", "DONE")},
+        GuestEventKind.GUEST_AT_RISK: {("RUNNING", "RUNNING")},
+        GuestEventKind.GUEST_SAVED: {("RUNNING", "WAITING")},
         GuestEventKind.GUEST_FAILED: {("RUNNING", "DONE")},
         GuestEventKind.CANCELLED: {("WAITING", "DONE"), ("RUNNING", "DONE")},
         GuestEventKind.REQUEUED: {("RUNNING", "WAITING"), ("WAITING", "WAITING")},
@@ -198,7 +200,8 @@ class CycleEngine:
 
     def handle(self, events: Iterable[GuestEvent], now: int) -> list[GuestDecision]:
         """Take what happened at `now`, in the order of `GuestEventKind.rank`, and return what
-        should be done. A TRY brings estimates of the hosts that `candidates` names.
+        should be done. A TRY brings estimates of the hosts that `candidates` names, a
+        GUEST_AT_RISK of some of them and of the guest's own.
 
         Raises ParameterError for an event that cannot happen: of another second, of an unknown job
         or host; TransitionError, with the story of the job or host, for one that its state rules
@@ -225,6 +228,8 @@ class CycleEngine:
             told = event.state
             if kind is GuestEventKind.TRY:
                 told = self._take_estimates(event.estimates)
+            elif kind is GuestEventKind.GUEST_AT_RISK:
+                told = self._take_risk(event)
             entries.take(self._state, int(kind), event.key, told, event.time)
         if self._own is not None:
             self._own.asked.check()
@@ -300,6 +305,16 @@ class CycleEngine:
             assert self._generator is not None
             more = self._generator.random(len(state.draws) + 64)
             self._state = state._replace(draws=np.concatenate((state.draws, more)))
+        return len(given)
+
+    def _take_risk(self, event: GuestEvent) -> int:
+        own = int(self._state.jobs["host"][event.key])
+        known, given = {own, *self.candidates().tolist()}, event.estimates
+        hosts = [] if given is None or given.dtype != ESTIMATE else given["host"].tolist()
+        if given is None or own not in hosts or not known >= set(hosts):
+            allowed = f"one of host {own}, and of others of {sorted(known)}"
+            raise ParameterError("estimates", hosts, allowed)
+        self._state.estimates[: len(given)] = given
         return len(given)
 
     # ----------------------------------------------------------------------------- snapshots

@@ -16,12 +16,15 @@ from forestall.model.cycle import S2, S3, S4, GuestDecisionKind, GuestEventKind,
 
 _ENDED = np.int64(GuestEventKind.GUEST_ENDED)
 _HOST_STATE = np.int64(GuestEventKind.HOST_STATE)
+_AT_RISK_EVENT = np.int64(GuestEventKind.GUEST_AT_RISK)
+_SAVED = np.int64(GuestEventKind.GUEST_SAVED)
 _TRY = np.int64(GuestEventKind.TRY)
 
 _START = np.int64(GuestDecisionKind.START)
 _WAIT = np.int64(GuestDecisionKind.WAIT)
 _GIVE_UP = np.int64(GuestDecisionKind.GIVE_UP)
 _END = np.int64(GuestDecisionKind.END)
+_MOVE = np.int64(GuestDecisionKind.MOVE)
 
 _BEST_RANK = np.int64(GuestReason.BEST_RANK)
 _TRUE_END = np.int64(GuestReason.TRUE_END)
@@ -34,6 +37,7 @@ _THRASHING = np.int64(GuestReason.THRASHING)
 _AWAY = np.int64(GuestReason.AWAY)
 _OWN_CHOICE = np.int64(GuestReason.OWN_CHOICE)
 _DECLINED = np.int64(GuestReason.DECLINED)
+_AT_RISK = np.int64(GuestReason.AT_RISK)
 
 
 @kernel
@@ -41,13 +45,17 @@ def take(state, kind, key, told, now):
     """Take in one event, and leave the decision on it in `state.out` (`state.at[HELD]` of them).
 
     `told` is the new state of a host (HOST_STATE), or how many candidates `state.estimates` tells
-    of (TRY).
+    of (TRY; GUEST_AT_RISK, the guest's own host among them).
     """
     state.at[states.HELD] = 0
     if kind == _ENDED:
         end_guest(state, key)
     elif kind == _HOST_STATE:
         change(state, key, told)
+    elif kind == _AT_RISK_EVENT:
+        consider(state, key, told)
+    elif kind == _SAVED:
+        leave(state, key)
     elif kind == _TRY:
         place(state, key, told, now)
 
@@ -98,6 +106,39 @@ def change(state, number, told):
     job.host, job.status, job.tries, job.misses = -1, WAITING, 0, 0
     reason = _CONTENTION if told == S3 else (_THRASHING if told == S4 else _AWAY)
     note(state, _END, reason, guest, number, -1)
+
+
+@kernel
+def consider(state, number, count):
+    """Let a guest whose host may leave move, where another is expected to end it first."""
+    chosen = falcon.choose(state.estimates, count)[0]
+    own = state.jobs[number].host
+    stay = chosen
+    for k in range(count):
+        if state.estimates[k].host == own:
+            stay = k
+    best = state.estimates[chosen]
+    # Falcon's rule may prefer a host for how long it lives; a guest that runs moves to end sooner.
+    if chosen == stay or best.jctf >= state.estimates[stay].jctf:
+        return
+    note(state, _MOVE, _AT_RISK, number, best.host, -1)
+    tell(state.out[0], best)
+    state.out[0].tries, state.out[0].candidates = 0, count
+
+
+@kernel
+def leave(state, number):
+    """Take in that a guest that moves has been saved, and has left its host."""
+    job = state.jobs[number]
+    state.hosts[job.host].guest = -1
+    job.host, job.status, job.tries, job.misses = -1, WAITING, 0, 0
+
+
+@kernel
+def tell(out, estimate):
+    """Write the figures of a decision."""
+    out.jct, out.mttf, out.etl = estimate.jct, estimate.mttf, estimate.etl
+    out.jctf, out.rank, out.chance = estimate.jctf, estimate.rank, estimate.chance
 
 
 @kernel
@@ -154,6 +195,4 @@ def start(state, number, chosen, reason):
     state.hosts[estimate.host].guest = number
     job.host, job.status, job.started = estimate.host, RUNNING, 1
     note(state, _START, reason, number, estimate.host, -1)
-    out = state.out[0]
-    out.jct, out.mttf, out.etl = estimate.jct, estimate.mttf, estimate.etl
-    out.jctf, out.rank, out.chance = estimate.jctf, estimate.rank, estimate.chance
+    tell(state.out[0], estimate)

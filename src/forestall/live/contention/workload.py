@@ -189,6 +189,41 @@ def owner_of_memory(descriptor: int, size: int, seed: int) -> None:
             tell(walk(view, chance, float(line)))
 
 
+def once(command: list[str] | None, burst: float, sink: int) -> float:
+    """Run a command to its end, or without one spin for `burst` s; return the CPU time used, s."""
+    if command is None:
+        before = time.process_time()
+        spin(burst)
+        return time.process_time() - before
+    actions = [(os.POSIX_SPAWN_DUP2, sink, 0), (os.POSIX_SPAWN_DUP2, sink, 1),
+               (os.POSIX_SPAWN_DUP2, sink, 2)]  # fmt: skip
+    pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions)
+    status, used = os.wait4(pid, 0)[1:]
+    if status:
+        raise ChildProcessError(f"{command[0]} ended with {os.waitstatus_to_exitcode(status)}")
+    return used.ru_utime + used.ru_stime
+
+
+def owner_of_commands(asked: dict[str, Any]) -> None:
+    """Think and work in turn: for each line, a list of s to think, run the command after each of
+    them. Tells the s that all of it took, that the command took each time, and its CPU s.
+
+    What children of the command's own use counts where the command waits for them.
+    """
+    os.chdir(asked["folder"])
+    sink = os.open(os.devnull, os.O_RDWR)
+    tell({"pids": [os.getpid()]})
+    for line in sys.stdin:
+        spent, used = [], []
+        began = time.monotonic()
+        for think in json.loads(line):
+            time.sleep(think)
+            start = time.monotonic()
+            used.append(once(asked["command"], asked["burst"], sink))
+            spent.append(time.monotonic() - start)
+        tell({"seconds": time.monotonic() - began, "spent": spent, "used": used})
+
+
 def guest_in_memory(size: int, *, lowest: bool) -> None:
     """Hold so many bytes of memory, and touch all of them again and again with little CPU.
 
@@ -219,6 +254,8 @@ def lead(asked: dict[str, Any]) -> None:
         owner_of_memory(asked["descriptor"], asked["size"], asked["seed"])
     elif kind == "memory-guest":
         guest_in_memory(asked["size"], lowest=asked["lowest"])
+    elif kind == "commands":
+        owner_of_commands(asked)
     else:
         pids = start_all(asked["processes"], periodic=asked["periodic"])
         nice = LOWEST_NICE if asked["lowest"] else asked["nice"]

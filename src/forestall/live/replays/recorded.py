@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from forestall.engine.promise.engine import Engine
 from forestall.live.ledger.rows import CycleRow, LedgerRow, OfferRow, OutcomeRow, PromiseRow, RunRow
-from forestall.live.ledger.store import LiveLedger
+from forestall.live.ledger.store import LiveLedger, broken_offer, broken_outcome
 from forestall.model.errors import ForestallError, LedgerError
 
 R = TypeVar("R", bound=LedgerRow)
@@ -35,6 +35,14 @@ class RecordedPromise:
         """Whether it was kept; None where it is open or void."""
         known = self.outcome is not None and self.outcome.outcome in ("kept", "missed")
         return self.outcome.outcome == "kept" if known and self.outcome is not None else None
+
+    @property
+    def unlike(self) -> list[str]:
+        """Return where the promise is not its offer, or its outcome not what became of it."""
+        wrong = [broken_offer(self.promise, self.offer)]
+        if self.outcome is not None:
+            wrong.append(broken_outcome(self.outcome, self.promise))
+        return [f"promise {self.promise.id}: {one}" for one in wrong if one]
 
 
 class Recorded:

@@ -225,10 +225,11 @@ def _stay_measures(outcome: CycleOutcome, span: Availability) -> dict[str, Any]:
     offered = exact_sum(span.work)
     held = exact_sum(stays["end"] - stays["start"])
     free = exact_sum(span.seconds[span.available])
-    by = np.bincount(stays["ended"], minlength=len(StayEnd)).tolist()
+    kinds = len(StayEnd) if outcome.parameters.moves else int(StayEnd.MOVED)
+    by = np.bincount(stays["ended"], minlength=kinds).tolist()
     return {
         "stays_count": len(stays),
-        "stays_ended": dict(zip(ENDED, by, strict=True)),
+        "stays_ended": dict(zip(ENDED[:kinds], by, strict=True)),
         "useful_work": useful / MILLION,
         "lost_work": lost / MILLION,
         "unfinished_work": (done - lost - useful) / MILLION,

@@ -85,6 +85,26 @@ class CycleParameters(BaseModel):
         0, "Pause at the start from a checkpoint", unit="s", only=_CHECKPOINTS
     )
     vault: VaultStores = None
+    move_below: Share | None = setting(
+        None, "Chance that a host stays for {look_ahead} below which Falcon saves its guest and "
+        "lets it go on elsewhere, where that is foreseen to end it earlier",
+        about="chance that a host stays for `look_ahead` below which Falcon, either one, saves its "
+        "guest and lets it go on elsewhere, where that is foreseen to end it earlier "
+        "([moves](../models/cycle-sharing.md#moves-before-the-owner-comes))",
+        group="checkpoints", unset="guests stay", absent="none", label="Guests move below",
+        axis="share", only=_CHECKPOINTS,
+    )  # fmt: skip
+    look_ahead: Positive = setting(
+        3600, "For how long a guest's host is asked to stay",
+        about="for how long a guest's host is asked to stay, see `move_below`",
+        unit="s", group="checkpoints", label="Look-ahead of moves", axis="hours",
+        only=_CHECKPOINTS,
+    )  # fmt: skip
+    look_every: Annotated[int, Field(ge=60, le=DAY)] = setting(
+        900, "Time between such questions",
+        about="between such questions, of all guests at once",
+        unit="s", group="checkpoints", label="Time between looks", only=_CHECKPOINTS,
+    )  # fmt: skip
     retry: Annotated[int, Field(ge=1, le=3650 * DAY)] = setting(
         300, "Wait while no host is free, then try again", unit="s", label="Time until a new try"
     )
@@ -177,6 +197,12 @@ class CycleParameters(BaseModel):
         return 0 if self.scheduler == _SLIDES else self.load_memory
 
     @property
+    def moves(self) -> bool:
+        """Whether guests move before their hosts are expected to leave."""
+        forewarned = self.move_below is not None and self.scheduler in _FALCON[1:]
+        return forewarned and self.restart == "checkpoint"
+
+    @property
     def stores(self) -> Stores | None:
         """Where checkpoints go; None where they always survive, and where there are none."""
         if self.vault is None or self.restart != "checkpoint":
@@ -185,9 +211,11 @@ class CycleParameters(BaseModel):
 
     @model_serializer(mode="wrap")
     def _without_unset(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the parameters; the vault only where there is one."""
+        """Return the parameters; of the vault and of moves only where there are any."""
         told: dict[str, Any] = write(self)
-        return told if self.vault is not None else {n: v for n, v in told.items() if n != "vault"}
+        unset = {name for name in ("vault", "move_below") if getattr(self, name) is None}
+        unset |= {"look_ahead", "look_every"} if "move_below" in unset else set()
+        return {name: value for name, value in told.items() if name not in unset}
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -58,6 +58,7 @@ def new_world(
     guests = records(len(jobs), worlds.GUEST)
     guests["submit"], guests["work"] = jobs.submit, workload.work
     guests["start"], guests["finish"], guests["outcome"] = -1, -1, int(Fate.UNFINISHED)
+    guests["asked"], guests["target"] = -1, -1
     start, host = runs.runs["start"], runs.runs["host"]
     later = np.flatnonzero((start > origin) & (start < runs.end))
     later = later[np.lexsort((host[later], start[later]))]
@@ -75,7 +76,10 @@ def new_world(
         restart=parameters.restart_overhead if resumes else 0,
     )
     at = np.zeros(worlds.COUNTERS, dtype=np.int64)
-    at[worlds.SLOT] = -1
+    at[worlds.SLOT], at[worlds.LOOKED] = -1, -1
+    moving = moving_of(parameters)
+    if moving.every:
+        at[worlds.LOOK_AT] = runs.begin + -(-(origin - runs.begin) // moving.every) * moving.every
     return worlds.CycleWorld(
         guests,
         changes,
@@ -86,12 +90,22 @@ def new_world(
         next_failures(runs),
         ranks,
         hosts.speed,
+        np.full(len(hosts), -1, dtype=np.int64),
         records(len(jobs) + 2 * len(hosts) + 64, STAY),
         at,
         worlds.TraceClock(runs.begin, runs.end, runs.period, origin, parameters.predict_every),
         saving,
+        moving,
         new_vault(len(jobs), runs, parameters),
     )
+
+
+def moving_of(parameters: CycleParameters) -> worlds.GuestMoves:
+    """Return when guests move."""
+    if not parameters.moves or parameters.move_below is None:
+        return worlds.GuestMoves(0, 0, 0)
+    limit = round(MILLION * parameters.move_below)
+    return worlds.GuestMoves(limit, parameters.look_ahead, parameters.look_every)
 
 
 def next_failures(runs: HostRuns) -> npt.NDArray[np.int64]:

@@ -148,9 +148,11 @@ def stays_table(outcome: CycleOutcome) -> pl.DataFrame:
     the probability to end there that was foreseen as it began, `promise` that corrected by how
     earlier ones came true; null where the scheduler says none. With a vault, `resumed` is the work
     of the job that the stay began with, s of a host of speed 1, and `lost` also what had been saved
-    by then and could not be recovered.
+    by then and could not be recovered. Where guests move, `asked` is when it was decided that this
+    one moves, s; null where it was not.
     """
     stays = outcome.stays
+    asked = {"asked": known(stays["asked"], stays["asked"] >= 0)}
     resumed = {} if outcome.stored is None else {"resumed": millionths(stays["resumed"])}
     return pl.DataFrame(
         {
@@ -160,6 +162,7 @@ def stays_table(outcome: CycleOutcome) -> pl.DataFrame:
             **{name: millionths(stays[name]) for name in ("work", "saved", "lost")},
             **whole(stays, "checkpoints"),
             **resumed,
+            **(asked if outcome.parameters.moves else {}),
             **{n: known(millionths(stays[n]), stays[n] >= 0) for n in ("chance", "promise")},
         }
     )

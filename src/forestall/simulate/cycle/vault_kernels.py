@@ -13,6 +13,7 @@ import numpy as np
 from forestall._compile import kernel
 from forestall.model.cycle import FAR, Fate, GuestEventKind, GuestReason, StayEnd
 from forestall.predict.heap_kernels import put
+from forestall.simulate.cycle import move_kernels as moves
 from forestall.simulate.cycle import world_kernels as worlds
 from forestall.simulate.cycle.store_kernels import (
     begin_transfer,
@@ -45,9 +46,10 @@ _CONTENTION = np.int64(GuestReason.CONTENTION)
 _BY_CONTENTION = np.int64(StayEnd.CONTENTION)
 _COMPLETED_STAY = np.int64(StayEnd.COMPLETED)
 _CUT = np.int64(StayEnd.UNFINISHED)
+_MOVED = np.int64(StayEnd.MOVED)
 _COMPLETED = np.int64(Fate.COMPLETED)
 
-SAVING_EVENT: Final = np.int64(3)
+SAVING_EVENT: Final = _TRY + 1
 """Rank of what only the world knows of: a restore or a save is over, or one is due; after all that
 the engine is told of the same second."""
 
@@ -94,20 +96,30 @@ def completed(vault, number):
 
 
 @kernel
-def begin_save(vault, world, number, host, now, kind):
-    """Begin to save a guest whose work has been counted up to now; return whether it could be:
-    enough hosts are reached, and a last checkpoint is over within the owner's grace."""
+def save_now(vault, world, number, host, now, horizon):
+    """Return what a save of a guest would take, s, -1 where too few hosts are reached, the first
+    version that it leans on, and the bytes of a piece; its stores are chosen. `horizon` s until the
+    next one, 0 where the host is taken for lost."""
     mine, guest, rules = vault.guests[number], world.guests[number], vault.rules
     prune(vault, now)
     base = next_base(vault, world, number, now)
     whole = base == mine.number + 1
     raw, piece = (rules.raw, rules.piece) if whole else (rules.raw_next, rules.piece_next)
-    work = guest.saved + mine.mark
-    horizon = world.saving.interval if kind == SAVE else np.int64(0)
-    if not choose_stores(vault, world, host, now, piece, horizon, work):
+    if not choose_stores(vault, world, host, now, piece, horizon, guest.saved + mine.mark):
+        return np.int64(-1), base, piece
+    return world.saving.overhead + save_seconds(vault, host, raw, piece), base, piece
+
+
+@kernel
+def begin_save(vault, world, number, host, now, kind, horizon):
+    """Begin to save a guest whose work has been counted up to now; return whether it could be:
+    enough hosts are reached, and a last checkpoint is over within the owner's grace."""
+    mine, rules = vault.guests[number], vault.rules
+    work = world.guests[number].saved + mine.mark
+    length, base, piece = save_now(vault, world, number, host, now, horizon)
+    if length < 0:
         vault.at[SKIPPED] += 1
         return False
-    length = world.saving.overhead + save_seconds(vault, host, raw, piece)
     if kind == LAST and length > rules.grace:
         return False
     mine.number += 1
@@ -131,7 +143,7 @@ def advance(vault, state, world, number):
         completed(vault, number)
     else:
         stop_work(vault, world, number, host, now)
-        if begin_save(vault, world, number, host, now, SAVE):
+        if begin_save(vault, world, number, host, now, SAVE, world.saving.interval):
             mine.phase = SAVING
             plan(world, number, vault.transfers[mine.row].until)
             return
@@ -223,7 +235,7 @@ def lose_guest(vault, world, number, host, reason):
     # A guest that has done nothing since its last version has nothing to save.
     if world.saving.at_end != 0 and reason != _AWAY and mine.phase != RESTORING:
         fresh = guest.saved + mine.mark > kept_work(vault, number)
-        if fresh and begin_save(vault, world, number, host, now, LAST):
+        if fresh and begin_save(vault, world, number, host, now, LAST, np.int64(0)):
             completed(vault, number)
             again = vault.transfers[mine.row].until
     guest.failures += 1
@@ -242,7 +254,36 @@ def cut_guest(vault, world, number, host):
     close_stay(vault, world, number, host, _CUT, max(kept_work(vault, number), guest.saved))
 
 
-# ------------------------------------------------------------- in the place of `world_kernels`
+@kernel
+def add_transfers(vault, state, world, number, host, count):
+    """Add what a move takes to the first `count` estimates of hosts but the guest's own; return
+    whether it can be saved."""
+    now = world.at[worlds.NOW]
+    length = save_now(vault, world, number, host, now, np.int64(0))[0]
+    if length < 0:
+        return False
+    # A restore chooses among them in the same place: they are kept in the row of the next transfer.
+    places = vault.places[vault.at[ROWS]]
+    for j in range(vault.rules.pieces):
+        places[j] = vault.desk.chosen[j]
+    for k in range(count):
+        to = state.estimates[k].host
+        if to != host:
+            back = world.saving.restart + restore_seconds(vault, world, to, places, now)
+            moves.later(state.estimates[k], length + back)
+    return True
+
+
+@kernel
+def save_to_move(vault, world, number, host):
+    """Save a guest that is to leave its host."""
+    now = world.at[worlds.NOW]
+    begin_save(vault, world, number, host, now, SAVE, np.int64(0))
+    vault.guests[number].phase = SAVING
+    return vault.transfers[vault.guests[number].row].until
+
+
+# ----------------------------------------------- in the place of `world_kernels`, `move_kernels`
 
 
 @worlds.has_room.of(GuestVault)
@@ -278,3 +319,30 @@ def _lose_stay(vault, world, number, host, reason):
 @worlds.cut_stay.of(GuestVault)
 def _cut_stay(vault, world, number, host):
     cut_guest(vault, world, number, host)
+
+
+@moves.works.of(GuestVault)
+def _works(vault, world, number):
+    return vault.guests[number].phase == WORKING
+
+
+@moves.done_so_far.of(GuestVault)
+def _done_so_far(vault, world, number, host):
+    stop_work(vault, world, number, host, world.at[worlds.NOW])
+    return vault.guests[number].mark
+
+
+@moves.add_costs.of(GuestVault)
+def _add_costs(vault, state, world, number, host, count):
+    return add_transfers(vault, state, world, number, host, count)
+
+
+@moves.saved_at.of(GuestVault)
+def _saved_at(vault, world, number, host):
+    return save_to_move(vault, world, number, host)
+
+
+@moves.move_out.of(GuestVault)
+def _move_out(vault, world, number, host):
+    completed(vault, number)
+    close_stay(vault, world, number, host, _MOVED, kept_work(vault, number))

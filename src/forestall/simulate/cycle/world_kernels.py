@@ -1,7 +1,8 @@
 """The world of guests on shared hosts: hosts whose state changes, guests that end, jobs to place.
 
-Three streams are merged by one whole-number key (time, kind, order): submissions and changes of
-hosts, sorted beforehand, and a heap of what the present state leads to, one item a job.
+Four streams are merged by one whole-number key (time, kind, order): submissions and changes of
+hosts, sorted beforehand; a heap of what the present state leads to, one item a job; and looks at
+guests whose hosts may leave, at even times.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _FAR = np.int64(FAR)
 _MILLION = np.int64(MILLION)
 _ENDED = np.int64(GuestEventKind.GUEST_ENDED)
 _HOST_STATE = np.int64(GuestEventKind.HOST_STATE)
+_LOOK = np.int64(GuestEventKind.GUEST_AT_RISK)
 _TRY = np.int64(GuestEventKind.TRY)
 
 _START = np.int64(GuestDecisionKind.START)
@@ -46,24 +48,28 @@ _COMPLETED = np.int64(Fate.COMPLETED)
 _UNSCHEDULED = np.int64(Fate.UNSCHEDULED)
 
 ORDER_BITS: Final = 26
-KIND_BITS: Final = 2
+KIND_BITS: Final = 3
 MAX_ORDER: Final = 2**ORDER_BITS
 """Jobs and hosts of a run, at most, each."""
+KINDS: Final = 2**KIND_BITS - 1
+"""The bits of a kind."""
 NEVER: Final = 2**63 - 1
 """A key later than any event's."""
 
 CHANGE: Final = np.dtype([("time", "i8"), ("host", "i8"), ("state", "i8")])
 
 GUEST: Final = record_of(
-    "submit work saved begun chance start finish outcome tries failures lost checkpoints"
+    "submit work saved begun chance asked target start finish outcome tries failures lost "
+    "checkpoints"
 )
 """A job as the world knows it: submission; work in all, and saved so far; begin of the stay under
-way, and the chance that was said of it (-1: none); the rest as in `model.cycle.FATE`."""
+way, the chance that was said of it (-1: none), and when it was decided that the guest moves and
+where to (-1: it does not); the rest as in `model.cycle.FATE`."""
 
-HEAP, CHANGES, SUBMISSIONS = map(np.int64, range(3))
+HEAP, CHANGES, SUBMISSIONS, LOOKS = map(np.int64, range(4))
 
 ARRIVED, CHANGED, NOW, KIND, KEY, TOLD, EVENTS = range(7)
-STAYS, LOGGED, DECIDED, LISTED, SLOT, ENDED_AT, COUNTERS = range(7, 14)
+STAYS, LOGGED, DECIDED, LISTED, SLOT, ENDED_AT, LOOK_AT, LOOKED, COUNTERS = range(7, 16)
 
 
 class TraceClock(NamedTuple):
@@ -87,12 +93,22 @@ class Saving(NamedTuple):
     restart: int
 
 
+class GuestMoves(NamedTuple):
+    """When guests move: where the chance that the host stays for `ahead` seconds is less than
+    `limit`, millionths; looked at every so many seconds (0: never)."""
+
+    limit: int
+    ahead: int
+    every: int
+
+
 class CycleWorld(NamedTuple):
     """GUEST[jobs]; CHANGE[changes]; planned events; int64[hosts, samples + 1] work that could be
     done up to each sample; int64[hosts + 1], int64[runs] and int64[runs]: the first run of each
     host, where runs start, and when the host is next to be left; int64[hosts] ranks by speed,
-    empty where idleness counts; float64[hosts] speeds; STAY[capacity]; int64[13] counters; clock;
-    saving; what a vault keeps."""
+    empty where idleness counts; float64[hosts] speeds; int64[hosts] the job that is about to move
+    to each, or -1; STAY[capacity]; int64[15] counters; clock; saving; moving; what a vault
+    keeps."""
 
     guests: npt.NDArray[Any]
     changes: npt.NDArray[Any]
@@ -103,10 +119,12 @@ class CycleWorld(NamedTuple):
     gone: npt.NDArray[np.int64]
     ranks: npt.NDArray[np.int64]
     speeds: npt.NDArray[np.float64]
+    claims: npt.NDArray[np.int64]
     stays: npt.NDArray[Any]
     at: npt.NDArray[np.int64]
     clock: TraceClock
     saving: Saving
+    moving: GuestMoves
     vault: NoVault | GuestVault
 
 
@@ -180,6 +198,19 @@ def lived(world, host, guest, begun, until):
 
 
 @kernel
+def held_by(world, host, guest, now):
+    """Return the work that a guest has done in its stay, what of it is saved, and checkpoints
+    taken; one that is to move has worked until that was decided, and is being saved since."""
+    if guest.asked < 0:
+        _finish, done, saved, count = lived(world, host, guest, guest.begun, now)
+        return done, saved, count
+    _finish, done, saved, count = lived(world, host, guest, guest.begun, guest.asked)
+    if guest.asked + world.saving.overhead <= now:
+        return done, done, count + 1
+    return done, saved, count
+
+
+@kernel
 def run_of(world, host, time):
     """Return the run that a host is in at a time."""
     low, high = world.first[host], world.first[host + 1] - 1
@@ -224,6 +255,10 @@ def peek(world):
         key = key_of(world, world.guests[at[ARRIVED]].submit, _TRY, at[ARRIVED])
         if key < best:
             best, stream = key, SUBMISSIONS
+    if world.moving.every > 0:
+        key = key_of(world, at[LOOK_AT], _LOOK, 0)
+        if key < best:
+            best, stream = key, LOOKS
     return best, stream
 
 
@@ -232,7 +267,7 @@ def step(world, key, stream):
     """Take the next event off its stream, and put it where the loop looks for it."""
     at = world.at
     at[NOW] = (key >> (ORDER_BITS + KIND_BITS)) + world.clock.origin
-    at[KIND] = (key >> ORDER_BITS) & ((1 << KIND_BITS) - 1)
+    at[KIND] = (key >> ORDER_BITS) & KINDS
     at[KEY] = key & (MAX_ORDER - 1)
     at[TOLD] = -1
     if stream == HEAP:
@@ -244,6 +279,24 @@ def step(world, key, stream):
     else:
         at[ARRIVED] += 1
     at[EVENTS] += 1
+
+
+@kernel
+def turns_slot(world, key):
+    """Return whether forecasts of another slot are needed at the time of a key, and note which."""
+    clock = world.clock
+    slot = ((key >> (ORDER_BITS + KIND_BITS)) + clock.origin - clock.begin) // clock.slot
+    turns = world.at[SLOT] != slot
+    world.at[SLOT] = slot
+    return turns
+
+
+@kernel
+def look_at(world, key, number):
+    """Put a look at a guest where the loop looks for an event."""
+    at = world.at
+    at[NOW] = (key >> (ORDER_BITS + KIND_BITS)) + world.clock.origin
+    at[KIND], at[KEY], at[TOLD] = _LOOK, number, -1
 
 
 @kernel
@@ -261,20 +314,9 @@ def estimate_all(state, world, forecast, number, count, every):
     for k in range(count):
         out = state.estimates[k]
         host = out.host
-        out.jct, out.mttf, out.etl, out.jctf, out.rank, out.chance = 0, 0, 0, 0, 0, 0
-        here, left = state.hosts[host].state, guest.work - guest.saved
-        if scheduler == SLIDES:
-            falcon.estimate_by_means(out, forecast, host, here, left)
-        elif foretells(scheduler):
-            # As a share of this host, whatever its speed.
-            present = rate_now(world, host, now) / (MILLION * world.speeds[host])
-            if scheduler == FALCON and not every and soonest < _FAR:
-                if falcon.ends_later(forecast, host, here, left, present, soonest):
-                    falcon.rule_out(out)
-                    continue
-            falcon.estimate(out, forecast, host, here, left, present)
-            if falcon.lives(out):
-                soonest = min(soonest, out.jctf)
+        foresee(out, state, world, forecast, guest.work - guest.saved, soonest)
+        if scheduler == FALCON and not every and falcon.lives(out):
+            soonest = min(soonest, out.jctf)
         if scheduler in (CONDOR, OWN):
             out.rank = rank_of(world, host, now)
         elif scheduler == OMNISCIENT:
@@ -282,6 +324,24 @@ def estimate_all(state, world, forecast, number, count, every):
             finish, done, _saved, _count = lived(world, host, guest, now, until)
             out.jctf = finish - now if finish < _FAR else _FAR
             out.etl = done // _MILLION
+
+
+@kernel
+def foresee(out, state, world, forecast, left, soonest):
+    """Write what is foreseen of so much work of a job on the host of an ESTIMATE; where it surely
+    ends later than the `soonest` one (FAR: there is none), only that."""
+    host, scheduler = out.host, state.rules.scheduler
+    out.jct, out.mttf, out.etl, out.jctf, out.rank, out.chance = 0, 0, 0, 0, 0, 0
+    here = state.hosts[host].state
+    if scheduler == SLIDES:
+        falcon.estimate_by_means(out, forecast, host, here, left)
+    elif foretells(scheduler):
+        # As a share of this host, whatever its speed.
+        present = rate_now(world, host, world.at[NOW]) / (MILLION * world.speeds[host])
+        if soonest < _FAR and falcon.ends_later(forecast, host, here, left, present, soonest):
+            falcon.rule_out(out)
+        else:
+            falcon.estimate(out, forecast, host, here, left, present)
 
 
 @kernel
@@ -309,7 +369,10 @@ def write_stay(world, number, host, ended, end, work, saved, count):
     at[STAYS] += 1
     stay.job, stay.host, stay.ended, stay.checkpoints = number, host, ended, count
     stay.start, stay.end, stay.work, stay.saved = guest.begun, end, work, saved
-    stay.chance, stay.resumed = guest.chance, guest.saved
+    stay.chance, stay.resumed, stay.asked = guest.chance, guest.saved, guest.asked
+    if guest.asked >= 0 and world.claims[guest.target] == number:
+        world.claims[guest.target] = -1
+    guest.asked, guest.target = -1, -1
     # Work beyond what is kept; a stay that the traces cut off has lost nothing.
     stay.lost = guest.saved + work - saved if ended not in (_COMPLETED_STAY, _CUT) else 0
     guest.lost += stay.lost
@@ -359,7 +422,7 @@ def finish_stay(vault, state, world, number):
 def lose_stay(vault, world, number, host, reason):
     """Write down that a job has lost its host, and plan that it is tried again."""
     guest, now, saving = world.guests[number], world.at[NOW], world.saving
-    _finish, work, saved, count = lived(world, host, guest, guest.begun, now)
+    work, saved, count = held_by(world, host, guest, now)
     kept = guest.saved + saved
     # The owner's load leaves time to save; a host that is gone does not.
     if saving.at_end != 0 and reason != _AWAY:
@@ -373,7 +436,7 @@ def lose_stay(vault, world, number, host, reason):
 def cut_stay(vault, world, number, host):
     """End a stay that is under way where the traces end."""
     guest, end = world.guests[number], np.int64(world.clock.end)
-    _finish, work, saved, count = lived(world, host, guest, guest.begun, end)
+    work, saved, count = held_by(world, host, guest, end)
     write_stay(world, number, host, _CUT, end, work, guest.saved + saved, count)
 
 

@@ -78,7 +78,7 @@ def pack(path: Path, data: bytes, suffix: str) -> None:
     elif suffix == ".xz":
         path.write_bytes(lzma.compress(data, preset=1))  # the default takes ten times as long
     elif suffix == ".zst":
-        path.write_bytes(_zstandard().ZstdCompressor().compress(data))
+        path.write_bytes(_zstandard().ZstdCompressor(write_checksum=True).compress(data))
     else:
         path.write_bytes(data)
 

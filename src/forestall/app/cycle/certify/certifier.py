@@ -13,7 +13,8 @@ from forestall.app.cycle.certify.choices import choices
 from forestall.app.cycle.certify.files import FORETELL
 from forestall.app.cycle.certify.log_files import FILES
 from forestall.app.cycle.certify.measures import GROUPS, Measured, group
-from forestall.app.kit.certify.finding import Certificate
+from forestall.app.cycle.certify.moves import moves
+from forestall.app.kit.certify.finding import Certificate, Unchecked
 from forestall.app.kit.certify.rules import Rule, certificate
 
 RULES: tuple[Rule[Measured], ...] = (
@@ -47,18 +48,39 @@ WITHOUT_LOG = (
 NEVER_CHECKED = (
     "whether states and work follow from the host traces, which are not in the folder",
     "the exact work of stays in part of a time of one state: it is within what the host could do",
-    "names of hosts, and exactly how many samples they gave; "
-    "origin, forecasts, sources, skipped and versions in summary.json",
 )
-OF_WORDS = (
-    "figures of candidates.csv where they change no choice, and the words of why in decisions.csv "
-    "(replay writes them anew)"
-)
+OF_WORDS = "the words of why in decisions.csv, but by the replay, which writes them anew"
 OF_PLACES = (
     "whether the hosts of pieces are the best ones, whether a last checkpoint that was not taken "
     "would have been over in time, and how many saves were skipped"
 )
 OF_FORECASTS = "what was foreseen of hosts, and how promises were corrected by the record"
+SUMMARY = "summary.json"
+PARAMETERS = (
+    *("hold", "load_memory", "th1", "th2", "spikes", "guest_memory", "history", "pooling"),
+    *("horizon", "predict_every", "predict_step", "warm_up", "days", "min_runtime", "retries"),
+    *("checkpoint_interval", "checkpoint_overhead", "checkpoint_at_end", "restart_overhead"),
+    *("compression", "rank", "job_length", "retry", "vault"),
+)
+ALWAYS = (
+    Unchecked(
+        SUMMARY, tuple(f"parameters.{name}" for name in PARAMETERS),
+        "how traces became states, and rules that choose: where they would not do otherwise, "
+        "nothing tells",
+    ),
+    Unchecked(SUMMARY, ("origin", "forecasts"), "of the host traces, which are not here"),
+    Unchecked("hosts.csv", ("name", "samples", "speed"), "of the host traces; bounds are checked"),
+    Unchecked("availability.csv", ("work",), "of the host traces; bounds are checked"),
+    Unchecked("stays.csv", ("work", "saved", "lost"), "in part of a time of one state: in bounds"),
+)  # fmt: skip
+LOGGED = (
+    Unchecked(
+        "candidates.csv", ("jct", "mttf", "etl", "jctf", "rank", "chance"),
+        "figures of hosts where they change no choice",
+    ),
+)  # fmt: skip
+STORED = (Unchecked("checkpoints.csv", ("stores", "work", "bytes"), "see what was not checked"),)
+FORESEEN = (Unchecked("stays.csv", ("promise", "chance"), OF_FORECASTS),)
 
 
 def certify_cycle(folder: Path) -> Certificate:
@@ -77,12 +99,20 @@ def certify_cycle(folder: Path) -> Certificate:
         *foreseen,
         OF_WORDS if logged else WITHOUT_LOG,
     )
-    return certificate(folder, run, rules_for(stored), unknown)
+    told = (
+        *ALWAYS,
+        *(STORED if stored else ()),
+        *(FORESEEN if foreseen else ()),
+        *(LOGGED if logged else ()),
+    )
+    rules = rules_for(stored, run.given.every > 0)
+    return certificate(folder, run, rules, unknown, unchecked=told)
 
 
-def rules_for(stored: bool) -> tuple[Rule[Measured], ...]:
-    """Return the rules of a run whose checkpoints are in a vault, or are not."""
-    if not stored:
-        return RULES
+def rules_for(stored: bool, moving: bool) -> tuple[Rule[Measured], ...]:
+    """Return the rules of a run whose checkpoints are in a vault, or are not, and whose guests
+    move, or do not."""
     place = next(k for k, rule in enumerate(RULES) if rule.check is work.saved)
-    return (*RULES[:place], *IN_VAULT, *RULES[place + 1 :])
+    saved = IN_VAULT if stored else RULES[place : place + 1]
+    more = (Rule("moves of guests", moves),) if moving else ()
+    return (*RULES[:place], *saved, *more, *RULES[place + 1 :])

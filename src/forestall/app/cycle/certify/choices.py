@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from forestall.app.cycle.certify.facts import Facts
 from forestall.app.cycle.certify.files import PARTS
+from forestall.app.cycle.certify.log import host_of
 from forestall.app.cycle.certify.log_files import LOOKED_AT, NEVER, DecisionRows
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.intervals import spread
@@ -18,19 +19,26 @@ from forestall.app.kit.certify.sheet import NONE, Bool, Int
 from forestall.model.cycle import GuestDecisionKind, GuestEventKind, GuestReason, StayEnd
 from forestall.traces.streams import stream
 
+_ASKED: Final = (GuestEventKind.TRY, GuestEventKind.GUEST_AT_RISK)
+"""Events that bring figures of hosts."""
+
 
 def choices(run: Facts, finding: Finding) -> str:
-    """Each try is answered as the scheduler's rule says, from the candidates' figures."""
+    """Each try is answered as the scheduler's rule says, from the candidates' figures; and a guest
+    moves where that says so."""
     told, found, events = run.log.decisions, run.log.candidates, run.log.events
-    tries = np.flatnonzero(events.kind == GuestEventKind.TRY)
-    line = np.flatnonzero(told.kind != GuestDecisionKind.END)
-    same = int(events.candidates.sum()) == len(found.host) and len(tries) == len(line)
-    if not same or (events.candidates[events.kind != GuestEventKind.TRY] > 0).any():
+    asked = np.flatnonzero(np.isin(events.kind, _ASKED))
+    tried = events.kind[asked] == GuestEventKind.TRY
+    line = np.flatnonzero(~np.isin(told.kind, (GuestDecisionKind.END, GuestDecisionKind.MOVE)))
+    same = int(events.candidates.sum()) == len(found.host) and int(tried.sum()) == len(line)
+    if not same or (events.candidates[~np.isin(events.kind, _ASKED)] > 0).any():
         finding.wrong("events, decisions and candidates are not of one run")
         return ""
-    counts = events.candidates[tries]
-    group = spread(counts)[0]
-    row, reason = CHOICES[run.given.rule](run, group, counts)
+    counts = events.candidates[asked]
+    row, reason = CHOICES[run.given.rule](run, spread(counts)[0], counts)
+    if not tried.all():
+        _moves(run, asked[~tried], row[~tried], finding)
+    row, reason, counts = row[tried], reason[tried], counts[tried]
     reason = np.where(counts == 0, GuestReason.NO_HOST, reason)
     kind = np.where(row >= 0, GuestDecisionKind.START, GuestDecisionKind.WAIT)
     none = (counts == 0) & (told.kind[line] == GuestDecisionKind.GIVE_UP)
@@ -54,7 +62,37 @@ def choices(run: Facts, finding: Finding) -> str:
         odd = here & (figure != found.figure(name)[np.maximum(row, 0)]) if here.any() else here
         finding.where(odd, text, names, told.time[line], [name] * len(line), line + 2)
     TRUTHS[run.given.rule](run, finding)
-    return f"{len(tries)} tries, all answered as {run.given.scheduler} has to"
+    return f"{len(line)} tries, all answered as {run.given.scheduler} has to"
+
+
+def _moves(run: Facts, event: Int, row: Int, finding: Finding) -> None:
+    """A guest that is not expected to keep its host for as long as is asked moves where another is
+    chosen, and ends it earlier."""
+    told, found, events = run.log.decisions, run.log.candidates, run.log.events
+    job, time, line = events.job[event], events.time[event], events.line[event]
+    names, own = run.jobs.name[job], host_of(run, job, time)
+    first = (np.cumsum(events.candidates) - events.candidates)[event]
+    stay = np.full(len(event), -1, dtype=np.int64)
+    for k in range(int(events.candidates[event].max(initial=0))):
+        at = np.minimum(first + k, len(found.host) - 1)
+        stay = np.where((k < events.candidates[event]) & (found.host[at] == own), at, stay)
+    text = "job {0}: its own host is none of those told of at {1} (events.csv, line {2})"
+    finding.where(stay < 0, text, names, time, line)
+    text = "job {0}: its host stays with a chance of {3} at {1} (events.csv, line {2})"
+    chance = found.chance[stay]
+    finding.where(chance >= run.given.limit, text, names, time, line, chance / PARTS)
+    goes = (row != stay) & (found.jctf[row] < found.jctf[stay])
+    text = "job {0} moves at {1} in one of decisions.csv and the scheduler's rule alone "
+    text += "(events.csv, line {2})"
+    finding.where(goes != (events.decisions[event] == 1), text, names, time, line)
+    answer = (np.cumsum(events.decisions) - events.decisions)[event]
+    mine = goes & (events.decisions[event] == 1) & (answer < len(told.line))
+    text = "job {0} moves at {1}: host or figures are not those chosen (decisions.csv, line {2})"
+    answer, row = answer[mine], row[mine]
+    odd = told.host[answer] != found.host[row]
+    for name in LOOKED_AT[run.given.rule]:
+        odd |= told.figure(name)[answer] != found.figure(name)[row]
+    finding.where(odd, text, names[mine], time[mine], told.line[answer])
 
 
 def _words(kind: int, host: int, reason: int) -> str:

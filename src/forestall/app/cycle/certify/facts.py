@@ -116,7 +116,8 @@ def progress_of(run: Facts, axis: HostAxis) -> Progress:
         return _progress_between_transfers(run)
     count, done = len(stays), stays.ended == StayEnd.COMPLETED
     since = stays.start + np.where(stays.before > 0, given.restart, 0)
-    left = np.maximum(stays.end - since, 0)
+    end = stays.working
+    left = np.maximum(end - since, 0)
     if not given.interval:
         parts, full = (left > 0).astype(np.int64), np.zeros(count, dtype=np.int64)
     else:
@@ -128,7 +129,7 @@ def progress_of(run: Facts, axis: HostAxis) -> Progress:
     owner, number = spread(parts)
     length = given.interval if given.interval else np.iinfo(np.int64).max // 4
     begin = since[owner] + number * (length + given.overhead if given.interval else 0)
-    until = np.minimum(stays.end[owner] - begin, length) + begin
+    until = np.minimum(end[owner] - begin, length) + begin
     # Work is done in the first second that it can be: what was done a second before was less.
     before = np.where(done[owner], np.minimum(until, stays.end[owner] - 1), until)
     host = stays.host[owner]
@@ -165,7 +166,7 @@ def _progress_between_transfers(run: Facts) -> Progress:
 
 @dataclass(frozen=True)
 class Waits:
-    """Times from a submission, or the loss of a host, to the next start, or to no start: position
+    """Times from a submission, or the end of a stay, to the next start, or to no start: position
     of the job; from when on; until when (NO_START: never); whether nothing was started before."""
 
     job: Int
@@ -182,7 +183,7 @@ def waits_of(run: Facts) -> Waits:
     idle = np.ones(len(jobs), dtype=np.bool_)
     idle[stays.job] = False
     never = np.flatnonzero(idle)
-    lost = stays.last & stays.left
+    lost = stays.last & stays.again
     job = np.concatenate((stays.job, never, stays.job[lost]))
     start = np.concatenate((since, jobs.submit[never], run.free_again[lost]))
     until = np.concatenate(

@@ -76,10 +76,20 @@ class StayRows(Rows):
         ),
         there=False,
     )
+    asked: Int = read.column(
+        lambda sheet, name: (
+            sheet.whole(name, 1 - MAX_SECONDS, MAX_SECONDS, empty=True)
+            if sheet.given["moves"]
+            else np.full(len(sheet), NONE)
+        ),
+        there=False,
+    )
     line: Int = read.line()
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
+        moved = (self.ended == StayEnd.MOVED) & (self.asked == NONE)
+        sheet.refuse(moved, "ended", "another end, as it was not decided that the guest moves")
         for name, told in (("chance", self.chance), ("promise", self.promise)):
             odd = (told == NONE) == sheet.given["said"]
             sheet.refuse(odd, name, "there just where the scheduler tells chances")
@@ -105,6 +115,17 @@ class StayRows(Rows):
     def left(self) -> Bool:
         """Whether the host left its guest."""
         return (self.ended >= StayEnd.CONTENTION) & (self.ended <= StayEnd.AWAY)
+
+    @property
+    def again(self) -> Bool:
+        """Whether its job is placed anew: its host left, or it moved."""
+        again: Bool = self.left | (self.ended == StayEnd.MOVED)
+        return again
+
+    @property
+    def working(self) -> Int:
+        """Until when the guest worked, but for checkpoints: one that moves is saved last."""
+        return np.where(self.asked == NONE, self.end, self.asked)
 
 
 @dataclass(frozen=True)
@@ -157,7 +178,9 @@ class Spans(Rows):
 @dataclass(frozen=True)
 class Given:
     """What the certifier takes from `summary.json`: parameters, and where the host traces begin and
-    end on the jobs' clock, s; `interval` is 0 where there are no checkpoints on the way."""
+    end on the jobs' clock, s; `interval` is 0 where there are no checkpoints on the way; guests
+    move where the chance of their hosts to stay for `ahead` s is less than `limit`, millionths, and
+    are looked at every `every` s (0: never)."""
 
     scheduler: str
     rank: str
@@ -176,10 +199,14 @@ class Given:
     end: int
     period: int
     stores: Stores | None = None
+    limit: int = 0
+    ahead: int = 0
+    every: int = 0
 
     @classmethod
     def of(cls, said: Summary) -> Self:
         """Return what the summary says."""
+        limit, ahead, every = _moving(said)
         p, t = "parameters.", "host_traces."
         resumes = said.word(p + "restart", ("scratch", "checkpoint")) == "checkpoint"
         at_end = said.flag(p + "checkpoint_at_end")
@@ -203,6 +230,9 @@ class Given:
             end=end,
             period=said.whole(t + "period", 1, MAX_SECONDS),
             stores=said.stores() if resumes else None,
+            limit=limit,
+            ahead=ahead,
+            every=every,
         )
 
     @property
@@ -214,6 +244,18 @@ class Given:
     def may_doom(self) -> bool:
         """Whether a job may wait although hosts are free."""
         return self.scheduler == "omniscient" and not self.resumes
+
+
+def _moving(said: Summary) -> tuple[int, int, int]:
+    """Return when guests move, see `Given`; 0 in all where they do not."""
+    p = "parameters."
+    given = said.value("parameters", (dict,), "parameters")
+    resumes = given.get("restart") == "checkpoint"
+    if "move_below" not in given or not resumes or given.get("scheduler") not in FORETELL[:2]:
+        return 0, 0, 0
+    limit = round(PARTS * said.number(p + "move_below", 0, 1.0 + 1e-12))
+    ahead, every = (said.whole(p + n, 1, MAX_SECONDS) for n in ("look_ahead", "look_every"))
+    return limit, ahead, every
 
 
 @dataclass(frozen=True)
@@ -238,7 +280,8 @@ class CycleRun:
         spans = Spans.read(folder, hosts=len(hosts))
         said = given.rule in FORETELL
         stored = given.stores is not None
-        stays = StayRows.read(folder, hosts=len(hosts), ids=jobs.name, said=said, stored=stored)
+        known = {"said": said, "stored": stored, "moves": given.every > 0}
+        stays = StayRows.read(folder, hosts=len(hosts), ids=jobs.name, **known)
         start = max(int(jobs.submit.min()), given.begin)
         last = [int(jobs.finish.max(initial=start))]
         if (jobs.fate == Fate.UNFINISHED).any():

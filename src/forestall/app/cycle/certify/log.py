@@ -10,7 +10,10 @@ from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.intervals import firsts, spread
 from forestall.app.kit.certify.sheet import NONE, Bool, Int
 from forestall.app.kit.certify.sums import unlike_rows
-from forestall.model.cycle import Fate, GuestDecisionKind, GuestEventKind, GuestReason
+from forestall.model.cycle import Fate, GuestDecisionKind, GuestEventKind, GuestReason, StayEnd
+
+_OF_END, _OF_MOVE = GuestEventKind.HOST_STATE, GuestEventKind.GUEST_AT_RISK
+"""What is answered with the end of a guest, and with its move."""
 
 
 def events(run: Facts, finding: Finding) -> str:
@@ -45,6 +48,10 @@ def events(run: Facts, finding: Finding) -> str:
     text = "job {0}: ending at {1} is only in one of events.csv and stays.csv"
     told = [events.job[here], events.time[here]]
     unlike_rows(finding, text, told, [stays.job[done], stays.end[done]], jobs.name)
+    here, moved = events.kind == GuestEventKind.GUEST_SAVED, stays.ended == StayEnd.MOVED
+    text = "job {0}: moving at {1} is only in one of events.csv and stays.csv"
+    told = [events.job[here], events.time[here]]
+    unlike_rows(finding, text, told, [stays.job[moved], stays.end[moved]], jobs.name)
     here = events.kind == GuestEventKind.TRY
     text = "job {0}: a try at {1} is only in one of events.csv and what jobs.csv and stays.csv tell"
     told = [events.job[here], events.time[here]]
@@ -60,10 +67,11 @@ def decisions(run: Facts, finding: Finding) -> str:
         text = "events.csv tells of {0} decisions, and decisions.csv has {1}"
         finding.wrong(text, len(owner), len(line))
         return ""
-    tried = events.kind[owner] == GuestEventKind.TRY
-    unlike = (events.time[owner] != told.time) | (tried == (told.kind == GuestDecisionKind.END))
-    unlike |= tried & (events.job[owner] != told.job)
-    unlike |= ~tried & (events.host[owner] != told.host)
+    ends, moves = told.kind == GuestDecisionKind.END, told.kind == GuestDecisionKind.MOVE
+    asked = np.select([ends, moves], [_OF_END, _OF_MOVE], GuestEventKind.TRY)
+    unlike = (events.time[owner] != told.time) | (events.kind[owner] != asked)
+    unlike |= ~ends & (events.job[owner] != told.job)
+    unlike |= ends & (events.host[owner] != told.host)
     unlike |= events.candidates[owner] != told.candidates
     finding.where(unlike, "decisions.csv, line {0}: does not answer its event", line)
     silent = (events.kind == GuestEventKind.TRY) & (events.decisions == 0)
@@ -72,7 +80,10 @@ def decisions(run: Facts, finding: Finding) -> str:
     text = "job {0}: start (host, time) {1} is only in one of decisions.csv and stays.csv"
     rows = [told.job[here], told.host[here], told.time[here]]
     unlike_rows(finding, text, rows, [stays.job, stays.host, stays.start], jobs.name)
-    here, left = told.kind == GuestDecisionKind.END, stays.left
+    text = "job {0}: to move from {1} on is only in one of decisions.csv and stays.csv"
+    rows, mine = [told.job[moves], told.time[moves]], stays.asked != NONE
+    unlike_rows(finding, text, rows, [stays.job[mine], stays.asked[mine]], jobs.name)
+    here, left = ends, stays.left
     text = "job {0}: end (host, time, reason) {1} is only in one of decisions.csv and stays.csv"
     rows = [
         told.job[here],
@@ -99,7 +110,8 @@ def _fields(run: Facts, finding: Finding) -> None:
     nowhere = (told.host == NONE) != (waits | (told.kind == GuestDecisionKind.GIVE_UP))
     finding.where(nowhere, "decisions.csv, line {0}: a host where none is, or none", line)
     order = np.lexsort((np.arange(len(line)), told.job))
-    job, ends = told.job[order], told.kind[order] == GuestDecisionKind.END
+    over = (GuestDecisionKind.END, GuestDecisionKind.MOVE)
+    job, ends = told.job[order], np.isin(told.kind[order], over)
     fresh = np.ones(len(order), dtype=np.bool_)
     fresh[1:] = (job[1:] != job[:-1]) | ends[:-1]
     begin = np.flatnonzero(fresh)
@@ -111,7 +123,8 @@ def _fields(run: Facts, finding: Finding) -> None:
 
 
 def candidates(run: Facts, finding: Finding) -> str:
-    """The candidates of each try are all hosts in S1 or S2 without a guest, in their order."""
+    """The candidates of each try are all hosts in S1 or S2 without a guest, in their order; those
+    of a guest that may move are some of them, and its own."""
     events, found, jobs = run.log.events, run.log.candidates, run.jobs
     owner, line = spread(events.candidates)[0], found.line
     if len(owner) != len(line):
@@ -119,12 +132,15 @@ def candidates(run: Facts, finding: Finding) -> str:
         finding.wrong(text, len(owner), len(line))
         return ""
     unlike = (events.time[owner] != found.time) | (events.job[owner] != found.job)
-    unlike |= events.kind[owner] != GuestEventKind.TRY
+    looks = events.kind[owner] == _OF_MOVE
+    unlike |= ~looks & (events.kind[owner] != GuestEventKind.TRY)
     finding.where(unlike, "candidates.csv, line {0}: not of its event", line)
     back = np.zeros(len(line), dtype=np.bool_)
     back[1:] = (owner[1:] == owner[:-1]) & (found.host[1:] <= found.host[:-1])
     finding.where(back, "candidates.csv, line {0}: not in order of hosts", line)
-    busy = _busy(run, found.host, found.time, found.job)
+    # Guests are looked at before any job is tried in the same second.
+    busy = _busy(run, found.host, found.time, np.where(looks, NONE, found.job))
+    busy &= ~looks | (found.host != host_of(run, found.job, found.time))
     text = "job {0}: host {1} is no candidate at {2}, it has a guest or is not available "
     text += "(candidates.csv, line {3})"
     finding.where(busy, text, jobs.name[found.job], found.host, found.time, line)
@@ -135,6 +151,20 @@ def candidates(run: Facts, finding: Finding) -> str:
     labels = (jobs.name[events.job[here]], events.time[here], said, free)
     finding.where(said != free, text, *labels)
     return f"{len(line)} candidates of {int(here.sum())} tries"
+
+
+def host_of(run: Facts, job: Int, time: Int) -> Int:
+    """Return the host that each job was on in the second before a time, NONE where on none."""
+    stays = run.stays
+    if not len(stays):
+        return np.full(len(job), NONE)
+    low = min(run.start, int(time.min(initial=run.start)))
+    width = max(run.end, int(time.max(initial=run.end)), int(stays.end.max())) - low + 2
+    keys = stays.job * width + (stays.start - low)
+    at = np.searchsorted(keys, job * width + (time - low), "left") - 1
+    row = np.maximum(at, 0)
+    here = (at >= 0) & (stays.job[row] == job) & (stays.end[row] >= time)
+    return np.where(here, stays.host[row], NONE)
 
 
 def _busy(run: Facts, host: Int, time: Int, job: Int) -> Bool:

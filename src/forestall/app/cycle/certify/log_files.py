@@ -110,7 +110,8 @@ class DecisionRows(FigureRows):
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
-        self.refuse_figures(sheet, self.kind == GuestDecisionKind.START)
+        placed = (GuestDecisionKind.START, GuestDecisionKind.MOVE)
+        self.refuse_figures(sheet, np.isin(self.kind, placed))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from forestall.app.cycle.certify.files import FORETELL, PARTS, SHARES
 from forestall.app.cycle.certify.sums import occurrences, useful_work
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, spelled
-from forestall.app.kit.certify.sums import differences, total
+from forestall.app.kit.certify.sums import differences, quantile_of, total
 from forestall.model.cycle import Fate, StayEnd
 
 TOLERANCE = 1e-9
@@ -100,8 +100,8 @@ def _of_jobs(run: Facts, mine: Bool) -> dict[str, Any]:
         "jobs_unfinished": by[Fate.UNFINISHED],
         "makespan": _mean(made),
         "makespan_interval": _interval(made, unit[done]),
-        "makespan_median": _at(made, 0.5),
-        "makespan_p95": _at(made, 0.95),
+        "makespan_median": quantile_of(made, 0.5),
+        "makespan_p95": quantile_of(made, 0.95),
         "stretch": math.fsum(stretch) / len(stretch) if len(stretch) else None,
         "wait": _mean((jobs.start - jobs.submit)[ran]),
         "failures_per_job": _mean(jobs.failures[mine]),
@@ -113,17 +113,6 @@ def _of_jobs(run: Facts, mine: Bool) -> dict[str, Any]:
         "tries": total(jobs.tries[mine]),
         "checkpoints": total(jobs.checkpoints[mine]),
     }
-
-
-def _at(values: Int, share: float) -> float | None:
-    """Return a quantile, between neighbours in proportion."""
-    if not len(values):
-        return None
-    order = np.sort(values)
-    place = share * (len(order) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(order) - 1)
-    return float(order[low]) + (place - low) * float(order[high] - order[low])
 
 
 def _by_length(run: Facts) -> list[dict[str, Any]]:
@@ -191,10 +180,11 @@ def _of_hosts(run: Facts) -> dict[str, Any]:
     useful, lost = total(useful_work(run)), total(stays.lost)
     offered, held = total(spans.work), total(stays.end - stays.start)
     shares = [_ratio(total(seconds[spans.state == k]), whole) for k in range(5)]
-    ended = np.bincount(stays.ended, minlength=5).tolist()
+    kinds = len(StayEnd) if run.given.every else int(StayEnd.MOVED)
+    ended = np.bincount(stays.ended, minlength=kinds).tolist()
     return {
         "stays_count": len(stays),
-        "stays_ended": dict(zip(spelled(StayEnd), ended, strict=True)),
+        "stays_ended": dict(zip(spelled(StayEnd)[:kinds], ended, strict=True)),
         "useful_work": useful / PARTS,
         "lost_work": lost / PARTS,
         "unfinished_work": (total(stays.work) - useful - lost) / PARTS,

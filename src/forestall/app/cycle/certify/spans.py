@@ -90,7 +90,7 @@ def alone(run: Facts, finding: Finding) -> str:
     text = "job {0} comes to host {1} at {2}, and is on another (stays.csv, line {3})"
     names = jobs.name[stays.job]
     finding.where(twice, text, names, stays.host, stays.start, stays.line)
-    more = ~stays.last & ~stays.left
+    more = ~stays.last & ~stays.again
     text = "job {0} has another stay after one that was {1} (stays.csv, line {2})"
     ends = np.where(stays.ended == 0, "completed", "unfinished")
     finding.where(more, text, names, ends, stays.line)

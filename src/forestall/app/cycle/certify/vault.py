@@ -236,7 +236,8 @@ def _due(run: Facts, stay: int, finding: Finding) -> None:
         start = end if row < 0 or last else int(rows.start[row])
         if given.interval:
             due = list(range(since + given.interval, start, given.interval))
-            if row >= 0 and not last and (start - since) % given.interval:
+            off = row >= 0 and not last and (start - since) % given.interval
+            if off and start != stays.asked[stay]:
                 due.append(start)
                 text = "checkpoints.csv, line {0}: begins at {1}, when none is due"
                 finding.wrong(text, rows.line[row], start)
@@ -244,7 +245,7 @@ def _due(run: Facts, stay: int, finding: Finding) -> None:
             if skipped:
                 text = "job {0} is not saved at {1}, when it is due and hosts can be reached"
                 finding.wrong(text, run.names[stay], skipped[0])
-        elif row >= 0 and not last:
+        elif row >= 0 and not last and start != stays.asked[stay]:
             finding.wrong("checkpoints.csv, line {0}: none is due", rows.line[row])
         if row < 0 or last:
             return

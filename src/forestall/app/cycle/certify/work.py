@@ -9,6 +9,7 @@ from forestall.app.cycle.certify.facts import NO_START, Facts
 from forestall.app.cycle.certify.files import PARTS
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.intervals import spread
+from forestall.app.kit.certify.sheet import NONE
 from forestall.app.kit.certify.sums import per
 from forestall.model.cycle import Fate, StayEnd
 
@@ -52,8 +53,11 @@ def saved(run: Facts, finding: Finding) -> str:
     text = "job {0} has {1} of {2} done, and is not completed (millionths; stays.csv, line {3})"
     finding.where(~done & (reached >= whole), text, names, reached, whole, stays.line)
     at_end = stays.left & (stays.ended != StayEnd.AWAY) & given.at_end
-    least = stays.before + np.where(at_end, stays.work, found.kept_least)
-    most = stays.before + np.where(at_end, stays.work, np.minimum(found.kept_most, stays.work))
+    to_move = (stays.asked != NONE) & (stays.asked + given.overhead <= stays.end)
+    whole_stay = at_end | to_move
+    least = stays.before + np.where(whole_stay, stays.work, found.kept_least)
+    kept_most = np.minimum(found.kept_most, stays.work)
+    most = stays.before + np.where(whole_stay, stays.work, kept_most)
     if not given.resumes:
         least, most = np.zeros_like(least), np.zeros_like(most)
     least, most = np.where(done, whole, least), np.where(done, whole, most)
@@ -65,7 +69,7 @@ def saved(run: Facts, finding: Finding) -> str:
     text = "job {0} lost {1} at {2}, where work and saved tell {3} (stays.csv, line {4})"
     said = (stays.lost / PARTS, stays.end, lost / PARTS)
     finding.where(stays.lost != lost, text, names, *said, stays.line)
-    taken = found.checkpoints + at_end
+    taken = found.checkpoints + at_end + to_move
     text = "job {0} has {1} checkpoints from {2} to {3}, where there is time for {4} "
     text += "(stays.csv, line {5})"
     places = (stays.checkpoints, stays.start, stays.end, taken)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.app.hosts.agent.agent import AgentOptions, parse_memory_share
-from forestall.app.hosts.agent.calibrated import calibrated_steps
+from forestall.app.hosts.agent.calibrated import calibrated, calibrated_steps
 from forestall.app.hosts.guest.outlive import outliving, words_of
 from forestall.live.guest.eyes import Eyes, HostEyes
 from forestall.live.guest.files import (
@@ -43,6 +43,10 @@ from forestall.show.blocks import Table
 from forestall.show.report import Report, Section
 from forestall.show.words import or_dash
 
+LIGHT: Final = "0"
+"""Th1 of a host that was not calibrated: a guest stays at lowest priority while its owner does
+anything at all. At default priority it would gain little, and the owner wait twice as long for each
+command (docs/studies/contention.md)."""
 _SLACK: Final = 15.0
 _HEARS: Final = 10.0
 """s within which a manager begins to end its guest, or is killed."""
@@ -53,8 +57,11 @@ class GuestError(ForestallError):
 
 
 def thresholds(folder: Path, th1: str | None, th2: str | None) -> tuple[float, float]:
-    """Return the loads that options say, those that were calibrated where they say none, or the
-    model's. Raises ParameterError, and TraceError for a calibration that cannot be used."""
+    """Return the loads that options say, those that were calibrated where they say none, or
+    `LIGHT` and the model's Th2. Raises ParameterError, and TraceError for a calibration that cannot
+    be used."""
+    if th1 is None and not calibrated(folder):
+        th1 = LIGHT
     settings = AgentOptions(folder, th1=th1, th2=th2).settings()
     return settings.th1, settings.th2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,33 @@ class Check(NamedTuple):
     name: str
     passed: bool
     detail: str
+
+
+class Unchecked(NamedTuple):
+    """What of a file nothing else in the folder tells of, so that only the manifest would notice
+    that it was changed.
+
+    Attributes
+    ----------
+    file : its name
+    fields : columns, or keys with dots between them; `*` stands for any, and alone for all of the
+        file
+    why : what is not known of them
+    """
+
+    file: str
+    fields: tuple[str, ...]
+    why: str
+
+    def covers(self, file: str, field: str) -> bool:
+        """Return whether a column or key is among these, or is a part of one of them."""
+        return file == self.file and any(
+            fnmatchcase(field, one) or field.startswith(f"{one}.") for one in self.fields
+        )
+
+    def __str__(self) -> str:
+        named = "" if self.fields == ("*",) else f" ({', '.join(self.fields)})"
+        return f"{self.file}{named}: {self.why}"
 
 
 class Told:
@@ -91,16 +119,23 @@ class Certificate:
         virtual machines and of cycle sharing, which are no matter of whole nodes
     not_checked : what was not checked, for want of `runs.csv` or because files do not tell, in
         words
+    unchecked : columns and keys of which nothing else in the folder tells
     """
 
     checks: tuple[Check, ...]
     node_seconds: dict[str, int | None]
     not_checked: tuple[str, ...] = field(default=())
+    unchecked: tuple[Unchecked, ...] = field(default=())
 
     @property
     def passed(self) -> bool:
         """Whether every check that could be made passed."""
         return all(check.passed for check in self.checks)
+
+    @property
+    def all_not_checked(self) -> tuple[str, ...]:
+        """What was not checked, columns and keys included, in words."""
+        return (*self.not_checked, *map(str, self.unchecked))
 
     @property
     def verdict(self) -> str:
@@ -120,11 +155,11 @@ class Certificate:
         )
         sections = (
             Section("checks", "Checks", body=(table,)),
-            Section("not_checked", "Not checked", body=(Listing(self.not_checked),)),
+            Section("not_checked", "Not checked", body=(Listing(self.all_not_checked),)),
         )
-        told = sections if self.not_checked else sections[:1]
+        told = sections if self.all_not_checked else sections[:1]
         return Shown(Report("Certificate", f"{titled(self.verdict)}.", told, closing=()))
 
     def __str__(self) -> str:
         lines = [f"{'ok  ' if c.passed else 'FAIL'} {c.name}: {c.detail}" for c in self.checks]
-        return "\n".join([*lines, *(f"not checked: {text}" for text in self.not_checked)])
+        return "\n".join([*lines, *(f"not checked: {text}" for text in self.all_not_checked)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from forestall.app.kit.certify.finding import Certificate, Check, Finding
+from forestall.app.kit.certify.finding import Certificate, Check, Finding, Unchecked
 
 Run = TypeVar("Run", bound=Any)
 
@@ -43,7 +43,8 @@ def certificate(
     rules: Sequence[Rule[Run]],
     not_checked: Iterable[str],
     node_seconds: dict[str, int | None] | None = None,
+    unchecked: Iterable[Unchecked] = (),
 ) -> Certificate:
     """Return what the rules find that can be looked at in this folder, and what is not checked."""
     checks = tuple(rule.looked_at(run) for rule in rules if rule.can(folder))
-    return Certificate(checks, node_seconds or {}, tuple(not_checked))
+    return Certificate(checks, node_seconds or {}, tuple(not_checked), tuple(unchecked))

@@ -87,12 +87,14 @@ class Sheet:
         self, name: str, least: int = 0, below: int = MAX_COUNT, *, empty: bool = False
     ) -> Int:
         """Return whole numbers within [least, below), NONE where a field may be empty and is."""
+        # By arrays: each operation on a series of Polars takes its threads.
         numbers = self._cast(name, pl.Int64, "a whole number", empty=empty)
-        self.refuse(
-            (numbers < least).fill_null(value=False), name, f"a whole number from {least} up"
-        )
-        self.refuse((numbers >= below).fill_null(value=False), name, f"below {below}")
-        return numbers.fill_null(NONE).to_numpy()
+        full = numbers.fill_null(NONE) if numbers.null_count() else numbers
+        values: Int = full.to_numpy()
+        there = values != NONE
+        self.refuse(there & (values < least), name, f"a whole number from {least} up")
+        self.refuse(there & (values >= below), name, f"below {below}")
+        return values
 
     def _cast(self, name: str, kind: Any, what: str, *, empty: bool) -> pl.Series:
         """Return a column as numbers, null where a field may be empty and is."""
@@ -100,8 +102,9 @@ class Sheet:
         numbers = text.cast(kind, strict=False)
         if numbers.null_count() != text.null_count():
             numbers = text.str.strip_chars().cast(kind, strict=False)
-        unread = numbers.is_null() & text.is_not_null() if empty else numbers.is_null()
-        self.refuse(unread, name, what)
+        if numbers.null_count() != (text.null_count() if empty else 0):
+            unread = numbers.is_null() & text.is_not_null() if empty else numbers.is_null()
+            self.refuse(unread, name, what)
         return numbers
 
     def parts(

@@ -60,21 +60,55 @@ def unlike(finding: Finding, text: str, columns: Iterable[Said], *labels: Any) -
         finding.where(one.said != one.mine, where, *told, *labels)
 
 
-def unlike_rows(finding: Finding, text: str, said: list[Int], mine: list[Int], names: Int) -> None:
-    """Note rows that are only in one of two tables, or twice in one; the first column is the
-    position of a job or a host, and `names` tells how it is called."""
+def unlike_rows(
+    finding: Finding,
+    text: str,
+    said: list[Int],
+    mine: list[Int],
+    names: Int,
+    *,
+    once: bool = True,
+) -> None:
+    """Note rows that are only in one of two tables, or twice in one, or, without `once`, not as
+    often in one as in the other; the first column is the position of a job or a host, and `names`
+    tells how it is called."""
     one = np.unique(np.stack(said, axis=1), axis=0, return_counts=True)
     other = np.unique(np.stack(mine, axis=1), axis=0, return_counts=True)
-    both, count = np.unique(np.concatenate((one[0], other[0])), axis=0, return_counts=True)
+    if not once:
+        whole = [np.column_stack((rows, times)) for rows, times in (one, other)]
+        both, count = np.unique(np.concatenate(whole), axis=0, return_counts=True)
+        both = both[:, :-1]
+    else:
+        both, count = np.unique(np.concatenate((one[0], other[0])), axis=0, return_counts=True)
     alone = both[count == 1]
     odd = np.ones(len(alone), dtype=np.bool_)
     finding.where(odd, text, names[alone[:, 0]] if len(alone) else alone, alone[:, 1:].tolist())
-    for rows, times in (one, other):
+    for rows, times in (one, other) if once else ():
         twice = times > 1
         finding.where(twice, text, names[rows[:, 0]], rows[:, 1:].tolist())
 
 
 # ---------------------------------------------------------------------------------------- measures
+
+
+def quantile_of(values: npt.NDArray[Any], share: float) -> float | None:
+    """Return a quantile, between neighbours in proportion; None of nothing."""
+    if not len(values):
+        return None
+    order = np.sort(values)
+    place = share * (len(order) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(order) - 1)
+    return float(order[low]) + (place - low) * float(order[high] - order[low])
+
+
+def spread_of(values: npt.NDArray[Any]) -> dict[str, float | None]:
+    """Return mean, median and 95th percentile; None of nothing."""
+    return {
+        "mean": math.fsum(values.tolist()) / len(values) if len(values) else None,
+        "median": quantile_of(values, 0.5),
+        "p95": quantile_of(values, 0.95),
+    }
 
 
 def close(said: float, here: float, relative: float, absolute: float = 0.0) -> bool:

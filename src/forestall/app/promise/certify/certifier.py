@@ -22,12 +22,14 @@ import numpy as np
 from forestall.app.kit.certify.finding import Certificate, Finding
 from forestall.app.kit.certify.rules import Rule, certificate
 from forestall.app.kit.certify.sums import Said, close, told, unlike
-from forestall.app.promise.certify import kept
+from forestall.app.promise.certify import kept, measures
 from forestall.app.promise.certify import runs as of_runs
 from forestall.app.promise.certify.files import ACCOUNT, PromiseRun
+from forestall.app.promise.certify.log import Logged
 from forestall.app.promise.certify.near import nearness
 from forestall.app.promise.certify.nodes import Sweep, sweep
 from forestall.app.promise.certify.planned import PlannedRows
+from forestall.app.promise.certify.unknown import unchecked
 from forestall.app.promise.certify.users import Bargained
 
 TOLERANCE = 1e-12
@@ -212,6 +214,9 @@ RULES: tuple[Rule[Facts], ...] = (
     Rule("qos", _qos),
     Rule("utilization", _utilization),
     Rule("lost work", _lost_work),
+    *(Rule[Facts](name, measures.group(name)) for name in measures.GROUPS),
+    Rule("parameters and files", measures.given),
+    Rule("order of rows", measures.sorted_rows),
 )
 _WITH_VAULT: tuple[Rule[Facts], ...] = (
     Rule("checkpoints in the vault", kept.stored),
@@ -245,4 +250,18 @@ def certify_promise(folder: Path) -> Certificate:
     planned = PlannedRows.of(folder, run.given.nodes)
     if planned is not None:
         rules = (*rules, Rule("planned outages", planned.check))
-    return certificate(folder, run, rules, unknown, run.account)
+    logged = Logged.of(folder, run)
+    if logged is not None:
+        rules = (*rules, *_of_log(logged))
+    told = unchecked(run.summary.held["parameters"], logged=logged is not None)
+    return certificate(folder, run, rules, unknown, run.account, told)
+
+
+def _of_log(logged: Logged) -> tuple[Rule[Facts], ...]:
+    """Return the rules of what was logged."""
+    rules: tuple[Rule[Facts], ...] = (
+        Rule("events", logged.check_events),
+        Rule("decisions", logged.check_decisions),
+    )
+    foreseen = Rule[Facts]("failures foreseen", logged.check_foreseen)
+    return rules if logged.foreseen is None else (*rules, foreseen)

@@ -18,6 +18,7 @@ from forestall.app.kit.certify.sums import per
 from forestall.app.promise.certify.pieces import Pieces, outages_of
 from forestall.model.cluster.topology import Topology
 from forestall.model.errors import TraceError
+from forestall.model.failures import PLANNED
 from forestall.model.units import MAX_SECONDS
 from forestall.model.vault.stores import Stores
 
@@ -28,7 +29,7 @@ MAX_WORK = 2**60
 Texts = npt.NDArray[np.object_]
 
 
-def _probability(sheet: Sheet, name: str) -> Reals:
+def probability(sheet: Sheet, name: str) -> Reals:
     """Return probabilities, 0 where a field is empty."""
     text = sheet.frame[name].fill_null("0").str.strip_chars()
     chance = text.cast(pl.Float64, strict=False)
@@ -43,7 +44,7 @@ def _truth(sheet: Sheet, name: str) -> Bool:
     return said.is_in(["true", "1"]).to_numpy()
 
 
-def _hostlists(sheet: Sheet, name: str) -> Texts:
+def hostlists(sheet: Sheet, name: str) -> Texts:
     """Return node sets as they are written, such as 0-3,7; each is one."""
     text = sheet.frame[name].fill_null("")
     part = r"\s*\d{1,9}(-\d{1,9})?\s*"
@@ -95,9 +96,9 @@ class JobRows(Rows):
     skipped: Int = read.whole(0, MAX_SECONDS)
     lost: Int = read.whole(0, MAX_WORK)
     deadline: Int = read.seconds(empty=True)
-    promise: Reals = read.column(_probability)
+    promise: Reals = read.column(probability)
     kept: Bool = read.column(_truth)
-    nodes: Texts = read.column(_hostlists)
+    nodes: Texts = read.column(hostlists)
 
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
@@ -123,7 +124,7 @@ class RunRows(Rows):
     outcome: Int = read.words(OUTCOMES)
     completed: Int = read.whole(0, MAX_SECONDS, "checkpoints")
     lost: Int = read.whole(0, MAX_WORK)
-    nodes: Texts = read.column(_hostlists)
+    nodes: Texts = read.column(hostlists)
     line: Int = read.line()
 
     @property
@@ -173,18 +174,24 @@ class SaveRows(Rows):
     line: Int = read.line()
 
 
+def _planned(sheet: Sheet) -> Bool:
+    """Return which failures were planned outages."""
+    return (sheet.frame["kind"] == PLANNED).fill_null(value=False).to_numpy()
+
+
 @dataclass(frozen=True)
 class FailureRows(Rows):
     """`failures.csv`: every failure that was played; `job` is the position of the job that was hit,
     or NONE."""
 
     FILE: ClassVar = "failures.csv"
-    BESIDES: ClassVar = ("detectability", "kind")
     time: Int = read.seconds()
     node: Int = read.whole(0, "nodes")
     downtime: Int = read.whole(0, MAX_SECONDS)
     job: Int = read.job(empty=True)
     lost: Int = read.whole(0, MAX_WORK)
+    detectability: Reals = read.column(probability)
+    planned: Bool = read.column(lambda sheet, _: _planned(sheet), "kind")
 
     @property
     def hit(self) -> Bool:
@@ -255,6 +262,7 @@ class PromiseRun:
     failures: FailureRows
     given: Given
     complete: bool
+    summary: Summary
     saves: SaveRows | None = None
 
     @classmethod
@@ -262,7 +270,8 @@ class PromiseRun:
         """Return what the files of this folder say."""
         if not folder.is_dir():
             raise TraceError(folder, "is no folder of a run")
-        given = Given.of(Summary.of(folder))
+        summary = Summary.of(folder)
+        given = Given.of(summary)
         jobs = JobRows.read(folder)
         failures = FailureRows.read(folder, ids=jobs.name, nodes=given.nodes)
         stored = given.stores is not None
@@ -271,7 +280,7 @@ class PromiseRun:
         runs = rows.read(folder, ids=jobs.name) if complete else RunRows.last_of(jobs)
         runs = runs.take(np.lexsort((runs.start, runs.job)))
         saves = SaveRows.read(folder, ids=jobs.name) if stored else None
-        return cls(jobs, runs, failures, given, complete, saves)
+        return cls(jobs, runs, failures, given, complete, summary, saves)
 
     @cached_property
     def nodes(self) -> NodeRanges:

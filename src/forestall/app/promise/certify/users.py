@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import polars as pl
@@ -13,11 +13,10 @@ import polars as pl
 from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.sheet import NONE, Bool, Int, Reals, Rows, Sheet, Summary
-from forestall.app.kit.certify.sums import close
-from forestall.app.promise.certify.files import JobRows
+from forestall.app.kit.certify.sums import differences
+from forestall.app.promise.certify.files import JobRows, Texts
+from forestall.model.units import MAX_SECONDS
 
-COUNTS: Final = ("jobs", "took", "left", "asked", "asked_again", "took_first")
-VALUES: Final = ("value", "value_left", "value_promised", "value_kept")
 TOLERANCE: Final = 1e-9
 
 
@@ -34,9 +33,11 @@ class UserRows(Rows):
     """`users.csv`; `row`, `deadline` NONE and `probability`, `worth` 0 where the user left."""
 
     FILE: ClassVar = "users.csv"
-    BESIDES: ClassVar = ("size", "runtime", "kind")
     name: Int = read.number_of_job()
     submit: Int = read.seconds()
+    size: Int = read.whole(1, read.MAX_NODES)
+    runtime: Int = read.whole(1, MAX_SECONDS)
+    kind: Texts = read.column(lambda sheet, name: sheet.frame[name].fill_null("").to_numpy())
     least: Reals = read.column(_amount)
     value: Reals = read.column(_amount)
     soonest: Int = read.seconds()
@@ -105,6 +106,8 @@ class Bargained:
             return
         for what, mine, theirs in (
             ("submitted at", users.submit, jobs.submit),
+            ("of as many nodes as", users.size, jobs.size),
+            ("of as many seconds as", users.runtime, jobs.runtime),
             ("promised for", users.deadline, jobs.deadline),
             ("promised with", users.probability, jobs.promise),
         ):
@@ -112,25 +115,39 @@ class Bargained:
             finding.where(mine != theirs, text, jobs.name, mine, theirs)
 
     def _sums(self, jobs: JobRows, finding: Finding) -> None:
-        users, took = self.users, self.users.took
+        """The sums of all users, and of each kind."""
+        users, said = self.users, self.said.value("users", (dict,), "measures of users")
+        kinds = sorted(set(users.kind.tolist()))
+        every = np.ones(len(users), dtype=np.bool_)
+        by_kind = {k: self._of(jobs, users.kind == k) for k in kinds}
+        here: dict[str, Any] = {**self._of(jobs, every), "kinds": by_kind}
+        told = dict(said)
+        empty = self._of(jobs, ~every)
+        if isinstance(told.get("kinds"), dict):  # kinds that no user was of are told, too
+            none = {k: empty for k in told["kinds"] if k not in kinds}
+            here["kinds"] = {**by_kind, **none}
+        finding.all(differences("users", told, here, TOLERANCE))
+        below = int((users.probability < users.least)[users.took].sum())
+        told_below = self.said.held.get("promises_below_wanted", below)
+        finding.all(differences("promises_below_wanted", told_below, below, TOLERANCE))
+
+    def _of(self, jobs: JobRows, mine: Bool) -> dict[str, Any]:
+        """Return the measures of some of the users."""
+        users = self.users.take(mine)
+        took = users.took
         kept = set(jobs.name[jobs.finish <= jobs.deadline].tolist())
-        held = took & np.array([one in kept for one in users.name.tolist()])
-        counts = (
-            len(users), int(took.sum()), int((~took).sum()), int(users.asked.sum()),
-            int((users.asked > 1).sum()), int((users.row == 1).sum()),
-        )  # fmt: skip
-        values = (
-            users.value, users.value[~took], (users.probability * users.worth)[took],
-            users.worth[held],
-        )  # fmt: skip
-        wrong = []
-        for name, here in zip(COUNTS, counts, strict=True):
-            said = self.said.whole(f"users.{name}", 0, read.MAX_COUNT)
-            wrong += (
-                [] if said == here else [f"users.{name} is {said} in summary.json, {here} here"]
-            )
-        for name, amounts in zip(VALUES, values, strict=True):
-            told, mine = self.said.measure(f"users.{name}"), math.fsum(amounts)
-            same = close(told, mine, TOLERANCE)
-            wrong += [] if same else [f"users.{name} is {told} in summary.json, {mine} here"]
-        finding.all(wrong)
+        held = took & np.array([one in kept for one in users.name.tolist()], dtype=np.bool_)
+        count = int(took.sum())
+        return {
+            "jobs": len(users),
+            "took": count,
+            "left": len(users) - count,
+            "asked": int(users.asked.sum()),
+            "asked_again": int((users.asked > 1).sum()),
+            "took_first": int((users.row == 1).sum()),
+            "taken_mean": math.fsum(users.probability[took]) / count if count else None,
+            "value": math.fsum(users.value),
+            "value_left": math.fsum(users.value[~took]),
+            "value_promised": math.fsum((users.probability * users.worth)[took]),
+            "value_kept": math.fsum(users.worth[held]),
+        }

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forestall.app.kit.certify.finding import Certificate
+from forestall.app.kit.certify.finding import Certificate, Unchecked
 from forestall.app.kit.certify.rules import Rule, certificate
-from forestall.app.virtual.certify import measures, nodes, stays, tables
-from forestall.app.virtual.certify.facts import Facts
+from forestall.app.virtual.certify import log, measures, nodes, stays, tables
 from forestall.app.virtual.certify.moves import moves_and_stays
 
-RULES: tuple[Rule[Facts], ...] = (
+RULES: tuple[Rule[log.Logged], ...] = (
     Rule("capacity of nodes", nodes.capacity),
     Rule("rates", nodes.rates),
     Rule("one place at a time", stays.places),
@@ -29,13 +28,40 @@ RULES: tuple[Rule[Facts], ...] = (
     Rule("order of the queue", tables.order),
     Rule("moves and the stays they link", moves_and_stays),
     Rule("account of capacity", measures.account),
-    *(Rule(name.replace("_", " "), measures.rate(name)) for name in measures.RATES),
+    *(Rule[log.Logged](name.replace("_", " "), measures.rate(name)) for name in measures.RATES),
     Rule("counts", measures.counts),
+    Rule("moves, waits and reliable nodes", measures.moves_and_waits),
+    Rule("intervals of the rates", measures.intervals),
+    Rule("order of rows", tables.sorted_rows),
+    Rule("events", log.events, log.FILES),
+    Rule("decisions", log.decisions, log.FILES),
 )
-NOT_CHECKED = (
-    "which node was chosen (forestall replay compares decisions, where events were logged)",
-    "tasks saved, moves in vain, migration time, waits, share of the least reliable nodes",
+SUMMARY = "summary.json"
+PARAMETERS = (
+    *("alpha", "predictor", "prediction_accuracy", "prediction_error", "false_negatives"),
+    *("predict_every", "lead", "migration", "migration_cost", "vm_memory", "link", "dirty_rate"),
+    *("max_downtime", "past_deadline", "backfill", "random_stays", "slack", "checkpoint"),
+    *("checkpoint_interval", "checkpoint_overhead", "downtime", "repeat_failures", "min_runtime"),
+    *("tau", "overload_limit", "overload_hold", "least_rate", "node_sizes"),
 )
+ALWAYS = (
+    Unchecked(
+        SUMMARY, tuple(f"parameters.{name}" for name in PARAMETERS),
+        "rules that choose: where they would not choose otherwise, nothing tells",
+    ),
+    Unchecked(SUMMARY, ("predictor",), "how well all predictions fit is not in the tables"),
+    Unchecked("failures.csv", ("kind",), "the cause, which the run does not look at"),
+    Unchecked("failures.csv", ("downtime",), "of outages that last beyond the run"),
+)  # fmt: skip
+LOGGED = (
+    Unchecked("events.csv", ("at",), "times predicted of nodes, where nothing turned on them"),
+)
+QUIET = (
+    Unchecked("jobs.csv", ("deadline",), "the requested time is not here"),
+    Unchecked("failures.csv", ("predicted",), "predictions are logged with {log_events}"),
+    Unchecked("migrations.csv", ("predicted",), "predictions are logged with {log_events}"),
+)
+UNLOGGED = "which node was chosen (simulate with {log_events}: then the decisions are made again)"
 
 
 def certify_virtual(folder: Path) -> Certificate:
@@ -44,4 +70,7 @@ def certify_virtual(folder: Path) -> Certificate:
     Raises TraceError where a file is missing or cannot be read as what it should be; one that can
     be read but tells something impossible fails checks instead.
     """
-    return certificate(folder, Facts.read(folder), RULES, NOT_CHECKED)
+    run = log.Logged.read(folder)
+    if any((folder / name).exists() for name in log.FILES):
+        return certificate(folder, run, RULES, (), unchecked=(*ALWAYS, *LOGGED))
+    return certificate(folder, run, RULES, (UNLOGGED,), unchecked=(*ALWAYS, *QUIET))

@@ -143,10 +143,11 @@ class FailureRows(Rows):
     """`failures.csv`: every failure that was played."""
 
     FILE: ClassVar = "failures.csv"
-    BESIDES: ClassVar = ("predicted",)
+    BESIDES: ClassVar = ("kind",)
     time: Int = read.seconds()
     node: Int = read.whole(0, "nodes")
     downtime: Int = read.whole(0, MAX_SECONDS)
+    predicted: Int = read.whole(-read.MAX_AMOUNT, read.MAX_AMOUNT, empty=True)
     tasks: Int = read.whole()
     lost: Int = read.parts(3)
 

@@ -97,6 +97,23 @@ def jobs_and_tasks(run: Facts, finding: Finding) -> str:
     return f"{len(jobs)} jobs, each as its tasks tell"
 
 
+def sorted_rows(run: Facts, finding: Finding) -> str:
+    """Tasks stand by job and number, stays in the order of their ends, moves and failures in that
+    of their times."""
+    keys = {
+        "tasks.csv": run.tasks.index,
+        "runs.csv": run.stays.end,
+        "migrations.csv": run.moves.time,
+        "failures.csv": run.failures.time,
+    }
+    for name, key in keys.items():
+        back = np.zeros(len(key), dtype=np.bool_)
+        back[1:] = key[1:] < key[:-1]
+        line = np.arange(len(key)) + 2
+        finding.where(back, name + ", line {0}: stands after what came later", line)
+    return "tasks, stays, moves and failures in order"
+
+
 def order(run: Facts, finding: Finding) -> str:
     """First come, first served: no job passes one that waits, or a task that waits to restart."""
     jobs, given = run.jobs, run.given

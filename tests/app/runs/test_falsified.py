@@ -1,0 +1,155 @@
+"""Whatever is falsified in the folder of a run is found, or in the certifier's list of what it
+cannot check; and what the manifest tells."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from app.runs.falsified import RUNS, Lie, lies, make, prepare
+from forestall.app.kit.certify.finding import Certificate
+from forestall.app.kit.manifest import MANIFEST, write_manifest
+from forestall.app.runs.certify import certify
+from forestall.app.runs.replay import replay
+from forestall.model.errors import TraceError
+
+SAMPLED = ("promise-near", "promise-quiet", "virtual", "cycle-condor")
+EACH = 4
+"""Lies of each run that every test run tells, and those that only the slow one does."""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    place = tmp_path_factory.mktemp("falsified")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        prepare(place)
+        yield place
+
+
+@pytest.fixture(scope="module")
+def made(root: Path) -> object:
+    return cache(lambda name: make(name, root))
+
+
+def tell(folder: Path, lie: Lie, *, renew: bool) -> Certificate | None:
+    """Tell a lie, with or without a new manifest; return the certificate, None of a refusal. The
+    folder is as it was before when this returns."""
+    path = folder / lie.file
+    old, manifest = path.read_bytes(), (folder / MANIFEST).read_bytes()
+    if lie.made is None:
+        path.unlink()
+    else:
+        path.write_bytes(lie.made)
+    if renew:
+        write_manifest(folder)
+    try:
+        return certify(folder)
+    except TraceError:
+        return None
+    finally:
+        path.write_bytes(old)
+        (folder / MANIFEST).write_bytes(manifest)
+
+
+def escaped(folder: Path, told: list[Lie]) -> list[str]:
+    """Return the lies that nothing finds, and no list names."""
+    honest = certify(folder)
+    assert honest.passed, str(honest)
+    found = []
+    for lie in told:
+        certificate = tell(folder, lie, renew=True)
+        listed = any(one.covers(lie.file, lie.field) for one in honest.unchecked)
+        if certificate is not None and certificate.passed and not listed:
+            found.append(str(lie))
+    return found
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_a_few_lies_are_found_or_listed(name: str, made: object) -> None:
+    folder = made(name)  # type: ignore[operator]
+    every = list(lies(folder))
+    assert not escaped(folder, Random(name).sample(every, EACH))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_every_lie_is_found_or_listed(name: str, made: object) -> None:
+    folder = made(name)  # type: ignore[operator]
+    assert not escaped(folder, list(lies(folder)))
+
+
+NUMBERS = ("promises_kept", "brier", "jobs_count", "makespan", "wait.mean", "response.p95")
+
+
+def test_the_summary_that_once_passed_fails(made: object) -> None:
+    folder = made("promise-quiet")  # type: ignore[operator]
+    told = [lie for lie in lies(folder) if lie.file == "summary.json" and lie.field in NUMBERS]
+    by_key = {lie.field: lie for lie in told}
+    assert set(by_key) == set(NUMBERS)
+    for lie in by_key.values():
+        certificate = tell(folder, lie, renew=True)
+        assert certificate is not None
+        assert [one.name for one in certificate.checks if not one.passed], lie
+
+
+def test_a_deadline_that_was_moved_is_found_by_both(made: object, tmp_path: Path) -> None:
+    folder = shutil.copytree(made("promise-near"), tmp_path / "run")  # type: ignore[operator]
+    rows = [line.split(",") for line in (folder / "jobs.csv").read_text().splitlines()]
+    rows[3][rows[0].index("deadline")] = str(int(rows[3][rows[0].index("deadline")]) + 100_000)
+    (folder / "jobs.csv").write_text("\n".join(",".join(row) for row in rows) + "\n")
+    write_manifest(folder)
+    failed = [one.name for one in certify(folder).checks if not one.passed]
+    assert failed == ["decisions"]
+    again = replay(folder)
+    assert again.same
+    assert not again.passed
+    assert "deadline" in again.unlike[0]
+
+
+# ---------------------------------------------------------------------------------- the manifest
+
+
+def test_what_changed_since_is_told_and_the_checks_still_run(made: object, tmp_path: Path) -> None:
+    folder = shutil.copytree(made("promise-quiet"), tmp_path / "run")  # type: ignore[operator]
+    page = folder / "report.html"
+    page.write_bytes(page.read_bytes() + b" ")
+    (folder / "notes.txt").write_text("mine, and of no matter")
+    certificate = certify(folder)
+    wrong = [one for one in certificate.checks if not one.passed]
+    assert [one.name for one in wrong] == ["files as they were written"]
+    assert "report.html changed since it was written" in wrong[0].detail
+    assert len(certificate.checks) > 15
+    page.unlink()
+    assert "report.html was written, and is not there any more" in str(certify(folder))
+    (folder / "users.csv").write_text("job\n")
+    with pytest.raises(TraceError, match=r"users\.csv: lacks .*; the file was not there"):
+        certify(folder)
+
+
+def test_a_folder_without_a_manifest_is_still_certified(made: object, tmp_path: Path) -> None:
+    folder = shutil.copytree(made("promise-quiet"), tmp_path / "run")  # type: ignore[operator]
+    (folder / MANIFEST).unlink()
+    certificate = certify(folder)
+    assert certificate.passed, str(certificate)
+    assert "manifest.json is not there" in certificate.not_checked[0]
+
+
+@pytest.mark.parametrize("spoilt", ["", "[]", '{"files": 7}', '{"files": {}, "sha256": "0"}'])
+def test_a_damaged_manifest_is_told(made: object, tmp_path: Path, spoilt: str) -> None:
+    folder = shutil.copytree(made("promise-quiet"), tmp_path / "run")  # type: ignore[operator]
+    (folder / MANIFEST).write_text(spoilt)
+    assert MANIFEST in next(one.detail for one in certify(folder).checks if not one.passed)
+
+
+def test_the_manifest_is_the_same_for_the_same_run(root: Path, made: object) -> None:
+    folder = made("promise-quiet")  # type: ignore[operator]
+    before = json.loads((folder / MANIFEST).read_text())
+    assert set(before["files"]) == {path.name for path in folder.iterdir()} - {MANIFEST}
+    assert json.loads((make("promise-quiet", root) / MANIFEST).read_text()) == before
