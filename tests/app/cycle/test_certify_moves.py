@@ -61,7 +61,9 @@ def first(folder: Path, file: str, **wanted: Any) -> int:
     """Return the first row with these values; "there" stands for any."""
     table = pl.read_csv(folder / file, infer_schema_length=None)
     tests = [
-        pl.col(n).is_not_null() if v == "there" else pl.col(n).is_in([v] if isinstance(v, str) else v)
+        pl.col(n).is_not_null()
+        if v == "there"
+        else pl.col(n).is_in([v] if isinstance(v, str) else v)
         for n, v in wanted.items()
     ]
     return int(table.select(pl.all_horizontal(tests).arg_true()).to_series()[0])
