@@ -31,7 +31,10 @@ def test_what_it_means(tmp_path: Path) -> None:
     assert plan.clusters == {"h1": "a", "h2": ""}
     assert (plan.alpha, plan.overload) == ("dynamic", OverloadRule(0.9, 60))
     assert file.reached()["h2"] == LibvirtHost("qemu:///system", processors=4.0)
-    assert file.moves().bandwidth == 1024
+    assert (file.moves().bandwidth, file.moves().copied) == (1024, False)
+    copying = read_hosts(written(tmp_path, f"{TWO}[migration]\ndisks = 'copied'\n"))
+    assert copying is not None
+    assert copying.moves().copied
     assert file.predictors.files == ("p",)
 
 
@@ -48,6 +51,8 @@ def test_a_fleet_of_this_host_is_another_kind(tmp_path: Path) -> None:
         ("[hosts]\n", "hosts: "),
         (f"{TWO}[overload]\nlimit = 2\n", "overload.limit: 2 is not allowed; expected a share"),
         (f"{TWO}[overload]\nholds = 2\n", "overload.holds: no such key; did you mean hold?"),
+        (f"{TWO}[migration]\ndisks = 'moved'\n", "migration.disks: 'moved' is not allowed"),
+        (f"{TWO}[migration]\ntunnelled = true\ndisks = 'copied'\n", "libvirt tunnels memory alone"),
         (f"{TWO}[loss]\nsilence = 0\n", "loss.silence: 0 is not allowed"),
         (f"at_once = 0\n{TWO}", "at_once: 0 is not allowed"),
         (f"{TWO}memory = 'much'\n", "hosts.h2.memory"),

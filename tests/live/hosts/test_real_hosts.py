@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -10,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from forestall.adapters.libvirt.domains import domain_of
 from forestall.adapters.qemu.guest import MIB, Guest
 from forestall.app.hosts.machines.foreseen import DRAIN, UNDRAIN, add_foreseen
 from forestall.app.hosts.machines.hosts_fleet import HostsFleet
 from forestall.live.hosts.coordinator import LevelCoordinator
+from forestall.live.hosts.pool import HostCallError
 from forestall.live.hosts.records import Phase
+from forestall.live.machines.backend import MoveError
 from forestall.live.machines.picture import Need
-from libvirt_hosts.hosts import SSH, Hosts, libvirt_hosts, why_not
+from libvirt_hosts.hosts import SSH, Host, Hosts, libvirt_hosts, why_not
 from libvirt_hosts.mortal import Mortals
 from qemu_machines.guest import APPEND, counted, images, wait_for, wait_for_count
 
@@ -178,6 +182,66 @@ def test_all_leave_before_the_failure_that_is_foreseen(
     site.hosts.boot("h1")
     site.hosts.wait_for("h1")
     (site.folder / "predictions.csv").write_text("")
+
+
+def virsh(host: Host, *words: str) -> str:
+    done = subprocess.run(["virsh", "-c", host.uri, *words], capture_output=True, text=True,
+                          check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def written(host: Host, what: str) -> None:
+    """Have vm3 write to its disk: a byte, where, and how many of it."""
+    disk = "-d /machine/peripheral/virtio-disk0/virtio-backend"
+    call = "qemu-monitor-command", "vm3", "--hmp", f'qemu-io {disk} "write -P {what}"'
+    assert virsh(host, *call).strip() == ""
+
+
+def with_a_disk(site: Site, name: str) -> Path:
+    """Start a machine on h3 whose disk the hosts do not share; returns the disk's place on any
+    host."""
+    place, disk = Path("/var/lib/libvirt/disks"), f"{name}.img"
+    for host in (site.hosts["h3"], site.hosts["h4"]):
+        (host.place / "var" / "disks").mkdir()
+        virsh(host, "pool-create-as", "disks", "dir", "--target", str(place))
+    (site.hosts["h3"].place / "var" / "disks" / disk).write_bytes(bytes(range(256)) * 4096)
+    kernel, initrd = images()
+    guest = Guest(name, str(kernel), str(initrd), memory=96 * MIB, append=APPEND)
+    console = site.console(name)
+    console.parent.mkdir()
+    added = (
+        f"<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='{place}/"
+        f"{disk}'/><target dev='vda' bus='virtio'/></disk></devices>"
+    )
+    text = domain_of(guest, str(console)).replace("</devices>", added)
+    (site.folder / "disk.xml").write_text(text)
+    fleet = site.fleet
+    fleet.start(fleet.define_domain(site.folder / "disk.xml", name, Need(), "boot"), "h3")
+    return Path("var/disks") / disk
+
+
+def test_a_disk_goes_with_its_machine(site: Site) -> None:
+    """What was on it before, and what the machine wrote before it moved and after."""
+    disk = with_a_disk(site, "vm3")
+    wait_for_count(site.console("vm3"), 3)
+    with pytest.raises(MoveError, match="disks = 'copied' takes them along"):
+        site.fleet.pool.migrate("vm3", "h4")
+    with pytest.raises(HostCallError, match="vm3 writes to vda: its memory is no checkpoint"):
+        site.fleet.pool.checkpoint("vm3", "h3", str(site.folder / "image"))
+    written(site.hosts["h3"], "0xa5 4096 4096")
+    site.write("[migration]\ndisks = 'copied'")
+    site.fleet.pool.migrate("vm3", "h4")
+    site.goes_on("vm3")
+    written(site.hosts["h4"], "0x5a 8192 4096")
+    site.fleet.stop("vm3")
+    before, after = ((site.hosts[name].place / disk).read_bytes() for name in ("h3", "h4"))
+    wanted = bytearray(bytes(range(256)) * 4096)
+    wanted[4096:8192] = b"\xa5" * 4096
+    assert before == bytes(wanted)
+    wanted[8192:12288] = b"\x5a" * 4096
+    assert after == bytes(wanted)
+    site.write()
 
 
 def test_a_target_dies_while_memory_is_sent(site: Site) -> None:

@@ -41,6 +41,8 @@ LIVES: Final = 1_000_000_000.0
 """A machine that is expected to outlive the job ranks this divided by its JCTF in seconds."""
 MOST: Final = 400_000_000.0
 """Seconds that an ETL or MTTF counts for at most in a rank."""
+_SLACK: Final = 1e-9
+"""By so much of it a time may be above a whole second and still be that; as in Falcon's rules."""
 MOST_TURNS: Final = 60
 """Days after which a job that is not expected to have ended is taken never to end."""
 FIGURES: Final = ("jct", "mttf", "etl", "jctf", "rank")
@@ -76,11 +78,11 @@ def falcon_attributes(needs: JobNeeds, max_age: int = MAX_AGE) -> dict[str, str]
     """Return the attributes of a job by which HTCondor takes the machine that Falcon would; the
     last one, `RANK`, is its rank.
 
-    A machine that is expected to outlive the job ranks `LIVES` / JCTF (JCTF in s); where failures
-    keep it from ever being expected to end, 1 to 9, the more the longer it lives. The others rank
-    by their ETL (s) / `LIVES`, which is less than 1, so that they count only where there is none
-    that outlives the job. 0 where the machine is not available, or not everything is known, or
-    known for longer than `max_age` s.
+    A machine that is expected to outlive the job ranks `LIVES` / JCTF (JCTF in s, of equal ones the
+    more the longer the MTTF); where failures keep it from ever being expected to end, 1 to 9, the
+    more the longer it lives. The others rank by their ETL (s), and then MTTF, / `LIVES`, which is
+    less than 1, so that they count only where there is none that outlives the job. 0 where the
+    machine is not available, or not everything is known, or known for longer than `max_age` s.
     """
     fields = _rank_fields(needs, max_age)
     known = re.compile(rf"\b({'|'.join(name for name, _ in fields)})\b")
@@ -116,9 +118,12 @@ def _rank_fields(needs: JobNeeds, max_age: int) -> list[tuple[str, str]]:
     all_known = " + ".join(f"{reliability(hours)} + {expected_load(hours)}" for hours in HOURS)
     known = f"({fresh(max_age)} && {AVAILABLE} && mttf >= 0 && {all_known} >= 0) =?= true"
     never = f"{LIVES} / (1.0 + min({{mttf, 80000000.0}}) / 10000000.0)"
+    # Whole seconds, as in Falcon, and less than one of them by the MTTF: so it settles ties alone.
+    tie = f"min({{mttf, {MOST}}}) / {2 * MOST}"
     rank = (
-        f"ifThenElse({known}, ifThenElse(jct >= 0 && jct <= mttf, {LIVES} / jctf, "
-        f"(1.0 + min({{etl, {MOST}}})) / {LIVES}), 0.0)"
+        f"ifThenElse({known}, ifThenElse(jct >= 0 && jct <= mttf, "
+        f"{LIVES} / (ceiling(jctf * {1 - _SLACK!r}) - {tie}), "
+        f"(1.0 + floor(min({{etl, {MOST}}}) * {1 + _SLACK!r}) + {tie}) / {LIVES}), 0.0)"
     )
     return [*_fields(needs, never), ("rank", rank)]
 

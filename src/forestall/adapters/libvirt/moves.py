@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from forestall.adapters.libvirt.domains import writable_disks
 from forestall.adapters.libvirt.lines import HostLine, module
 from forestall.live.hosts.pool import HostCallError
 from forestall.live.machines.backend import Moved, MoveError, Why
@@ -21,7 +22,7 @@ _AFTER: Final = 15.0
 
 @dataclass(frozen=True)
 class MoveRules:
-    """How memory travels.
+    """How memory travels, and disks.
 
     Attributes
     ----------
@@ -29,12 +30,15 @@ class MoveRules:
     bandwidth : MiB/s at most; 0: no limit
     converge : slow a guest down that writes faster than memory can be sent
     tunnelled : send it through libvirt's own connection
+    copied : send what is on disks that the guest writes to; else they lie where all hosts reach
+        them, and libvirt refuses to move a machine where it sees that they do not
     """
 
     timeout: float = 120.0
     bandwidth: int = 0
     converge: bool = True
     tunnelled: bool = False
+    copied: bool = False
 
 
 def moved(
@@ -68,7 +72,10 @@ def moved(
     begun = time.monotonic()
 
     def act(connection: Any) -> None:
-        connection.lookupByName(machine).migrateToURI3(peer, words, how)
+        domain = connection.lookupByName(machine)
+        copies = rules.copied and writable_disks(domain.XMLDesc(0))
+        disks = libvirt.VIR_MIGRATE_NON_SHARED_DISK if copies else 0
+        domain.migrateToURI3(peer, words, how | disks)
 
     call = source.begin(act)
     try:
@@ -101,6 +108,9 @@ def _not_moved(machine: str, target: str, error: HostCallError) -> MoveError:
     if error.silent:
         return MoveError(machine, Why.BROKEN, str(error), alive=True,
                          fate="where it runs is looked up")  # fmt: skip
+    if code == libvirt.VIR_ERR_MIGRATE_UNSAFE:
+        fate = "it has disks that hosts do not share; disks = 'copied' takes them along"
+        return MoveError(machine, Why.REFUSED, str(error), alive=True, fate=fate)
     if code == libvirt.VIR_ERR_OPERATION_ABORTED:
         return MoveError(machine, Why.CANCELLED, str(error), alive=True)
     if code == libvirt.VIR_ERR_NO_DOMAIN:

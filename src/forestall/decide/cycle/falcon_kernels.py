@@ -232,6 +232,23 @@ def estimate(out, forecast, host, state, work, present):
 
 
 @kernel
+def ends_later(forecast, host, state, work, present, time):
+    """Return whether a job surely ends later on a host than at a time, failures considered: less
+    than its work is to be expected by a second after it, which no rounding of ends can bridge."""
+    step, steps = forecast.step, forecast.sure.shape[2] - 1
+    if time + 1 >= step * steps:
+        return False
+    sure = (forecast.sure[host, state], forecast.present_sure[host, state], present)
+    return value(sure, step, time + 1.0) < work / MILLION
+
+
+@kernel
+def rule_out(out):
+    """Write of a host that another one is better: nothing is said of it, and it is not taken."""
+    out.jct, out.jctf = _FAR, _FAR
+
+
+@kernel
 def estimate_by_means(out, forecast, host, state, work):
     """The same by mean loads, as the slides write it; the present load counts for nothing."""
     step, work = forecast.step, work / MILLION

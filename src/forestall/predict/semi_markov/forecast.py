@@ -12,24 +12,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.cycle import MILLION
+from forestall.predict.semi_markov.first_failure_kernels import RUNNING, new_room
 from forestall.predict.semi_markov.forecast_kernels import (
-    RUNNING,
+    APART,
     PastArrays,
     accumulate,
+    complete,
     differences,
     draw_together,
     foresee,
-    new_room,
 )
-from forestall.predict.semi_markov.learning import HostHistory
+from forestall.predict.semi_markov.learning import DAY, HostHistory
 from forestall.predict.semi_markov.states import FAILING, NAMES, States, Stays, stays
+
+
+class Outlook(NamedTuple):
+    """What is foretold of hosts for n steps: float64[hosts, 2, n] shares of the machine that a
+    guest gets, and float64[hosts, 2, n + 1] chances to be there still, from S1 and from S2."""
+
+    share: Floats
+    reliability: Floats
 
 
 class HostCurves(NamedTuple):
@@ -73,20 +82,44 @@ def curves(
     memory : seconds over which the present load fades into the usual one; 0: it does not count
     """
     hosts, _, steps = share.shape
-    between, fresh = np.empty((hosts, RUNNING, steps)), np.zeros(steps)
+    room = new_curves(hosts, steps, step, memory=memory)
+    given = (np.ascontiguousarray(share), np.ascontiguousarray(reliability))
+    return draw_curves(room, Outlook(*given), speed)
+
+
+class CurveRoom(NamedTuple):
+    """Room for curves: they themselves, float64[hosts, 2, n] for the chances to be there in each
+    step, and float64[n], how much of each step the present load tells. Each use of it writes over
+    what the one before it drew."""
+
+    curves: HostCurves
+    between: Floats
+    fresh: Floats
+
+
+def new_curves(hosts: int, steps: int, step: int, *, memory: int = 0) -> CurveRoom:
+    """Return room for curves of so many hosts, steps, and seconds of a step; `memory` as in
+    `curves`."""
+    fresh = np.zeros(steps)
     if memory > 0:
         fading = np.exp(-step * np.arange(steps + 1) / memory)
         fresh = memory / step * (fading[:-1] - fading[1:])
-    both = np.empty((3, hosts, RUNNING, steps + 1))
-    present = np.empty((hosts, steps + 1))
-    work, sure, present_sure = both
-    both[..., 0], present[:, 0] = 0.0, 0.0
-    given = (np.ascontiguousarray(share), np.ascontiguousarray(reliability))
-    made = (work, sure, present, present_sure)
-    accumulate(speed * float(step), *given, between, fresh, made)
-    lasting = step * between.sum(axis=-1)
-    alive = reliability[..., -1].copy()
-    return HostCurves(step, work, sure, present, present_sure, reliability, alive, lasting)
+    every = np.zeros((3, hosts, RUNNING, steps + 1))
+    present, ends = np.zeros((hosts, steps + 1)), np.empty((2, hosts, RUNNING))
+    none = np.empty((hosts, RUNNING, 0))
+    drawn = HostCurves(step, every[0], every[1], present, every[2], none, ends[0], ends[1])
+    return CurveRoom(drawn, np.empty((hosts, RUNNING, steps)), fresh)
+
+
+def draw_curves(room: CurveRoom, outlook: Outlook, speed: Floats) -> HostCurves:
+    """Return the curves of hosts, as `curves` does, in room that is there; arrays of the outlook
+    are C-ordered."""
+    (share, reliability), (drawn, between, fresh) = outlook, room
+    made = (drawn.work, drawn.sure, drawn.present_work, drawn.present_sure)
+    accumulate(speed * float(drawn.step), share, reliability, between, fresh, made)
+    drawn.alive[:] = reliability[..., -1]
+    np.multiply(drawn.step, between.sum(axis=-1), out=drawn.lasting)
+    return drawn._replace(reliability=reliability)
 
 
 @dataclass(frozen=True)
@@ -142,6 +175,18 @@ class HostPast:
         return replace(history, runs=cut)
 
 
+def _narrow(counts: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+    """Return counts as int16 where they fit: what forecasts wait for is memory."""
+    fits = counts.max(initial=0) <= np.iinfo(np.int16).max
+    return counts.astype(np.int16) if fits else counts
+
+
+def _places(runs: Stays) -> npt.NDArray[np.int32]:
+    """Return in which run every `APART`th sample lies."""
+    every = np.arange(0, runs.samples + APART, APART)
+    return (np.searchsorted(runs.start, every, side="right") - 1).astype(np.int32)
+
+
 class HostPasts:
     """The pasts of hosts in arrays, from which forecasts of all of them are made at once. All must
     have been seen from and to the same time, in the same steps.
@@ -161,19 +206,38 @@ class HostPasts:
             np.concatenate([one.start for one in runs]).astype(np.int64),
             np.concatenate([one.state for one in runs]).astype(np.int8),
             np.stack([host.given for host in hosts]),
-            np.stack([host.seen for host in hosts]),
+            _narrow(np.stack([host.seen for host in hosts])),
+            np.stack([_places(one) for one in runs]),
         )
         rows = zip(hosts, self.arrays.given, self.arrays.seen, strict=True)
         # What is large is there once.
         self.hosts = [replace(host, given=given, seen=seen) for host, given, seen in rows]
+        self._room = new_room(0, 0)
 
-
-class Outlook(NamedTuple):
-    """What is foretold of hosts for n steps: float64[hosts, 2, n] shares of the machine that a
-    guest gets, and float64[hosts, 2, n + 1] chances to be there still, from S1 and from S2."""
-
-    share: Floats
-    reliability: Floats
+    def foretell(
+        self, out: Outlook, start: int, *, days: int, pooled: bool, by_state: bool
+    ) -> None:
+        """Write the outlook of all hosts from Unix time `start` on; see `foretold`. Not for two
+        threads at once."""
+        (share, reliability), every = out, self.hosts
+        steps, step = share.shape[-1], every[0].history.runs.period
+        begins = every[0].history.windows(start, steps * step, days) // step
+        first = every[0].history
+        samples = min(max(0, (start - first.origin) // step), first.runs.samples)
+        if (len(self._room.sums), len(self._room.began)) != (steps, len(begins)):
+            self._room = new_room(steps, len(begins))
+        sure = np.zeros(len(every), dtype=np.bool_)
+        foresee(self.arrays, samples, begins, self._room, by_state, share, reliability, sure)
+        rest = np.flatnonzero(~sure)
+        if len(rest) and samples:
+            seen = every[0].until(start)
+            begins_seen = seen.windows(start, steps * step, days) // step
+            whole = np.append(seen.windows(start, DAY, None) // step, DAY // step)
+            complete(self.arrays, rest, samples, begins_seen, whole, self._room, reliability)
+        elif len(rest):
+            reliability[rest] = 1.0
+        if pooled:
+            pool(reliability, len(begins), out=reliability)
 
 
 def foretold(
@@ -195,22 +259,13 @@ def foretold(
     Who asks again and again hands over the hosts as `HostPasts`.
     """
     pasts = hosts if isinstance(hosts, HostPasts) else HostPasts(hosts)
-    every = pasts.hosts
-    step = every[0].history.runs.period
-    share = np.empty((len(every), RUNNING, steps))
-    reliability = np.ones((len(every), RUNNING, steps + 1))
-    sure = np.zeros(len(every), dtype=np.bool_)
-    begins = every[0].history.windows(start, steps * step, days) // step
-    samples = every[0].until(start).runs.samples
-    room = new_room(steps, len(begins))
-    foresee(pasts.arrays, samples, begins, room, by_state, share, reliability, sure)
-    for k in np.flatnonzero(~sure) if samples else ():
-        process = every[k].until(start).process(start, steps * step, days=days)
-        reliability[k] = process.reliability_of_each(steps)
-    return Outlook(share, pool(reliability, len(begins)) if pooled else reliability)
+    shape = (len(pasts.hosts), RUNNING)
+    made = Outlook(np.empty((*shape, steps)), np.empty((*shape, steps + 1)))
+    pasts.foretell(made, start, days=days, pooled=pooled, by_state=by_state)
+    return made
 
 
-def pool(reliability: Floats, windows: int) -> Floats:
+def pool(reliability: Floats, windows: int, out: Floats | None = None) -> Floats:
     """Return chances to stay, drawn to the mean of the hosts as far as chance explains how they
     differ.
 
@@ -226,15 +281,16 @@ def pool(reliability: Floats, windows: int) -> Floats:
     ----------
     reliability : float64[hosts, 2, n + 1], of each host alone
     windows : that each was learned from; none counts as one
+    out : where they are written, by default a new array; may be `reliability`
     """
+    drawn = np.array(reliability) if out is None else out
     if len(reliability) < 2:
-        return reliability
+        return drawn
     mean, apart = reliability.mean(axis=0), np.empty(reliability.shape[1:])
     differences(reliability, mean, apart)
     between = (apart / (len(reliability) - 1)).sum(axis=-1)
     chance = (mean * (1 - mean)).sum(axis=-1) / max(windows, 1)
     weight = np.ones(RUNNING)
     np.divide(between - chance, between, out=weight, where=between > 0)
-    drawn = reliability.copy()
-    draw_together(drawn, mean, np.maximum(weight, 0.0))
+    draw_together(reliability, mean, np.maximum(weight, 0.0), drawn)
     return drawn

@@ -13,76 +13,34 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import entry, kernel
+from forestall.predict.semi_markov.first_failure_kernels import FAILED, OTHER, RUNNING, chances
 
-RUNNING: Final = 2
-"""States in which a guest can run: S1 and S2, 0 and 1."""
-OTHER: Final = 0
-FAILED: Final = 1
-
-
-BLOCK: Final = 8
-"""Steps of the recursion that are taken together; see `pull`."""
-
-
-class ForecastRoom(NamedTuple):
-    """Scratch arrays for n steps and w windows: int64[2, 2, n + 1] moves after so many steps, from
-    each state to the other and to a failing one; int64[2, n + 1] stays seen for so many; int64[2,
-    n + 1] and float64[2, n + 1] the steps after which moves to the other state were seen, and their
-    masses; float64[2, n + 9] chances of a first failure at each step as far as they are summed, and
-    float64[2, 2 n + 10] the finished ones, after n + 1 zeros; float64[n] sums of shares, and
-    int64[n] of the samples that they are of; int64[w] states that windows begin in."""
-
-    moves: npt.NDArray[np.int64]
-    present: npt.NDArray[np.int64]
-    steps: npt.NDArray[np.int64]
-    onward: npt.NDArray[np.float64]
-    fails: npt.NDArray[np.float64]
-    done: npt.NDArray[np.float64]
-    sums: npt.NDArray[np.float64]
-    samples: npt.NDArray[np.int64]
-    began: npt.NDArray[np.int64]
+APART: Final = 16
+"""Samples from one whose run is kept to the next one."""
 
 
 class PastArrays(NamedTuple):
     """What was seen of hosts: int64[hosts + 1] the first run of each; int64[r] starts and int8[r]
-    states of the runs; float64[hosts, steps] shares given, and int32[hosts, steps] samples that
-    they are of."""
+    states of the runs; float64[hosts, steps] shares given, and int16[hosts, steps] (int32 where
+    that is too little) samples that they are of; int32[hosts, ...] the run of a host in which every
+    16th sample lies."""
 
     first: npt.NDArray[np.int64]
     start: npt.NDArray[np.int64]
     state: npt.NDArray[np.int8]
     given: npt.NDArray[np.float64]
-    seen: npt.NDArray[np.int32]
-
-
-def new_room(steps: int, windows: int) -> ForecastRoom:
-    """Return room for windows of so many steps."""
-    shape: Any = (RUNNING, steps + 1)
-    return ForecastRoom(
-        np.zeros((RUNNING, *shape), dtype=np.int64),
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(shape),
-        np.zeros((RUNNING, steps + 1 + BLOCK)),
-        np.zeros((RUNNING, 2 * (steps + 1) + BLOCK)),
-        np.zeros(steps),
-        np.zeros(steps, dtype=np.int64),
-        np.zeros(windows, dtype=np.int64),
-    )
+    seen: npt.NDArray[Any]
+    places: npt.NDArray[np.int32]
 
 
 @kernel
-def run_at(starts, known, sample):
+def run_at(starts, places, known, sample):
     """Return the run, of the first `known`, that a sample lies in."""
-    # Starts ascend: the last run that begins no later than the sample.
-    low, high = 0, known - 1
-    while low < high:
-        middle = (low + high + 1) >> 1
-        if starts[middle] <= sample:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    # Starts ascend: the last run that begins no later than the sample, from one near it on.
+    run = np.int64(places[sample // APART])
+    while run + 1 < known and starts[run + 1] <= sample:
+        run += 1
+    return run
 
 
 @kernel
@@ -104,116 +62,6 @@ def count_stays(starts, states, known, samples, begin, stop, room, run):
         room.moves[state, FAILED if states[run + 1] >= RUNNING else OTHER, end - begun] += 1
         run, begun = run + 1, end
     return seen
-
-
-@kernel
-def weigh(room, state):
-    """Write the masses of the moves out of a state: to the other one, and, as what is known so far
-    of first failures, to failing ones. Return after how many different steps the former came."""
-    moved, failed, present = (
-        room.moves[state, OTHER],
-        room.moves[state, FAILED],
-        room.present[state],
-    )
-    fails, steps, onward = room.fails[state], room.steps[state], room.onward[state]
-    # Kaplan and Meier with two ways to leave (competing risks): a move's mass is the share still
-    # there before the step times the share of those at risk that makes it.
-    at_risk, alive, count = 0, 1.0, 0
-    for m in range(len(present)):
-        at_risk += present[m]
-    fails[:] = 0.0
-    for m in range(len(present)):
-        # Every stay is one that was seen for so long; most steps end none.
-        if present[m] == 0:
-            continue
-        left = moved[m] + failed[m]
-        if left > 0:
-            each = alive / at_risk
-            fails[m] = each * failed[m]
-            if moved[m] > 0:
-                steps[count], onward[count] = m, each * moved[m]
-                count += 1
-            alive *= 1 - left / at_risk
-        at_risk -= present[m]
-    return count
-
-
-@kernel
-def pull(room, state, count, low):
-    """Add to the first failures from a state, at the BLOCK steps from `low` on, what those from the
-    other state before `low` make of them; the latter are zeros where they are not known yet."""
-    sums, other = room.fails[state, low:], room.done[1 - state]
-    steps, masses = room.steps[state], room.onward[state]
-    base = room.present.shape[1] + low
-    # A sum for each step, written out so that all stay in registers. The longest lag first: each
-    # goes on in the order of the steps that it comes from, as if they were taken one by one.
-    a, b, c, d = sums[0], sums[1], sums[2], sums[3]
-    e, f, g, h = sums[4], sums[5], sums[6], sums[7]
-    for k in range(count - 1, -1, -1):
-        mass, m = masses[k], np.uint64(base - steps[k])
-        a += mass * other[m]
-        b += mass * other[m + np.uint64(1)]
-        c += mass * other[m + np.uint64(2)]
-        d += mass * other[m + np.uint64(3)]
-        e += mass * other[m + np.uint64(4)]
-        f += mass * other[m + np.uint64(5)]
-        g += mass * other[m + np.uint64(6)]
-        h += mass * other[m + np.uint64(7)]
-    sums[0], sums[1], sums[2], sums[3] = a, b, c, d
-    sums[4], sums[5], sums[6], sums[7] = e, f, g, h
-
-
-@kernel
-def spread(room, state, count, chance, step, high):
-    """Add what a first failure `step` steps from the other state makes of those from this one, up
-    to the end of its block."""
-    fails, steps, masses = room.fails[state], room.steps[state], room.onward[state]
-    for k in range(count):
-        place = step + steps[k]
-        if place >= high:
-            break
-        fails[place] += masses[k] * chance
-
-
-@kernel
-def up_to(steps, count, known, high):
-    """Return how many of the first `count` lags, `known` at least, are less than `high`."""
-    while known < count and steps[known] < high:
-        known += 1
-    return known
-
-
-@kernel
-def chances(room, out):
-    """Write the chance to be there still by each step, float64[2, n + 1], by the recursion."""
-    fails, done = room.fails, room.done
-    terms = out.shape[1]
-    count0, count1 = weigh(room, 0), weigh(room, 1)
-    done[:] = 0.0
-    low0, low1, failed0, failed1 = 1.0, 1.0, 0.0, 0.0
-    known0, known1 = 0, 0
-    # F_i(m) = direct failures + sum over k of mass_i(k) F_j(m - k): what comes from before a block
-    # for all of its steps at once, then step by step within it.
-    for low in range(0, terms, BLOCK):
-        high = min(low + BLOCK, terms)
-        known0 = up_to(room.steps[0], count0, known0, high)
-        known1 = up_to(room.steps[1], count1, known1, high)
-        pull(room, 0, known0, low)
-        pull(room, 1, known1, low)
-        for m in range(low, high):
-            # At step m all that contributes to F(m) has been added: a move takes at least a step.
-            from0, from1 = fails[0, m], fails[1, m]
-            if from1 > 0:
-                spread(room, 0, known0, from1, m, high)
-            if from0 > 0:
-                spread(room, 1, known1, from0, m, high)
-            done[0, terms + m], done[1, terms + m] = from0, from1
-            failed0 += from0
-            failed1 += from1
-            # Rounding must not let the chance rise again, or fall below 0.
-            low0 = min(low0, max(0.0, 1 - failed0))
-            low1 = min(low1, max(0.0, 1 - failed1))
-            out[0, m], out[1, m] = low0, low1
 
 
 @kernel
@@ -286,7 +134,7 @@ def one_host(pasts, host, samples, begins, room, by_state, share, alive):
     for w in range(len(begins)):
         # A move at the last step shows in the sample after it.
         stop = min(begins[w] + steps + 1, samples)
-        run = run_at(starts, known, begins[w])
+        run = run_at(starts, pasts.places[host], known, begins[w])
         room.began[w] = states[run]
         both |= count_stays(starts, states, known, samples, begins[w], stop, room, run)
     mean_shares(given, seen, begins, room, samples, by_state, share)
@@ -318,6 +166,59 @@ def foresee(pasts, samples, begins, room, by_state, share, alive, sure):
         )
 
 
+@kernel
+def count_state(starts, states, places, known, begin, stop, room, state):
+    """Count the stays of one window in a state, those after a failure too; return how many."""
+    run, count = run_at(starts, places, known, begin), 0
+    while run < known and starts[run] < stop:
+        if states[run] == state:
+            begun, count = max(starts[run], begin), count + 1
+            # The last run has no end that was seen.
+            end = starts[run + 1] if run + 1 < known else stop
+            lasted, most = min(end, stop - 1) - begun, room.present.shape[1] - 1
+            room.present[state, min(lasted, most)] += 1
+            if end < stop and lasted <= most:
+                room.moves[state, FAILED if states[run + 1] >= RUNNING else OTHER, lasted] += 1
+        run += 1
+    return count
+
+
+@entry
+def complete(pasts, hosts, samples, begins, days, room, alive):
+    """Write the chances of hosts to be there still whose windows do not show both states: of one
+    that they do not show all days of the same kind tell or, where they do not either, all that was
+    seen.
+
+    Parameters
+    ----------
+    pasts, samples, room : as in `foresee`
+    hosts : int64[k], which of them
+    begins, days : int64[w] and int64[d], the samples with which windows begin, and whole days
+        that end with the last that was seen at latest: first those, then the samples of a day
+    alive : float64[hosts, 2, n + 1], those of these hosts are written
+    """
+    for host in hosts:
+        first, last = pasts.first[host], pasts.first[host + 1]
+        starts, states = pasts.start[first:last], pasts.state[first:last]
+        known, both = np.searchsorted(starts, samples), 0
+        places = pasts.places[host]
+        room.moves[:], room.present[:] = 0, 0
+        for begin in begins:
+            stop = min(begin + alive.shape[2], samples)
+            run = run_at(starts, places, known, begin)
+            both |= count_stays(starts, states, known, samples, begin, stop, room, run)
+        for state in range(RUNNING):
+            if both & (1 << state):
+                continue
+            count = 0
+            for begin in days[:-1]:
+                stop = min(begin + days[-1] + 1, samples)
+                count += count_state(starts, states, places, known, begin, stop, room, state)
+            if count == 0:
+                count_state(starts, states, places, known, 0, samples, room, state)
+        chances(room, alive[host])
+
+
 @entry
 def differences(reliability, mean, out):
     """Write the sums over hosts of (reliability - mean)^2, float64[2, n + 1]."""
@@ -331,13 +232,14 @@ def differences(reliability, mean, out):
 
 
 @entry
-def draw_together(reliability, mean, weight):
-    """Draw chances to their mean: each keeps the weight float64[2] of its state."""
+def draw_together(reliability, mean, weight, out):
+    """Write chances drawn to their mean: each keeps the weight float64[2] of its state."""
     for host in range(len(reliability)):
         for state in range(RUNNING):
             mine, centre, w = reliability[host, state], mean[state], weight[state]
+            target = out[host, state]
             for m in range(len(mine)):
-                mine[m] = w * mine[m] + (1 - w) * centre[m]
+                target[m] = w * mine[m] + (1 - w) * centre[m]
 
 
 @entry

@@ -8,13 +8,15 @@ import numpy as np
 
 from forestall.model.errors import ParameterError
 from forestall.model.hosts import HostTraces
+from forestall.predict.semi_markov.first_failure_kernels import RUNNING
 from forestall.predict.semi_markov.forecast import (
+    CurveRoom,
     HostCurves,
     HostPast,
     HostPasts,
     Outlook,
-    curves,
-    foretold,
+    draw_curves,
+    new_curves,
 )
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.simulate.cycle.outcome import HostRuns
@@ -38,14 +40,19 @@ class Forecasts:
     """What is known of hosts: their states, and forecasts for slots of `predict_every` seconds.
 
     A forecast is made from what was seen before its slot begins. Runs on the same hosts with the
-    same parameters about hosts can share one object; each forecast is then made once.
+    same parameters about hosts can share one object, one after another; each forecast is then made
+    once, where they are `kept`.
     """
 
-    def __init__(self, hosts: HostTraces, parameters: CycleParameters) -> None:
+    def __init__(
+        self, hosts: HostTraces, parameters: CycleParameters, *, kept: bool = True
+    ) -> None:
         self.hosts, self.parameters = hosts, parameters
         self.made = 0
         self._pasts: HostPasts | None = None
         self._kept: dict[int, Outlook] = {}
+        self._keeps = kept
+        self._room: tuple[Outlook, CurveRoom] | None = None
         self.states: HostRuns = prepare_hosts(hosts, parameters)
 
     def check(self, hosts: HostTraces, parameters: CycleParameters) -> None:
@@ -68,27 +75,36 @@ class Forecasts:
         return max(1, -(-self.parameters.predict_step // self.hosts.period))
 
     def curves(self, slot: int) -> HostCurves:
-        """Return the curves of all hosts from the beginning of a slot on."""
-        parameters, hosts = self.parameters, self.hosts
-        step = self._every * hosts.period
-        outlook = self._kept.get(slot) or self._made(slot)
-        return curves(*outlook, hosts.speed, step, memory=parameters.load_fades)
+        """Return the curves of all hosts from the beginning of a slot on. They hold until curves
+        are asked for again."""
+        hosts, memory = self.hosts, self.parameters.load_fades
+        if self._room is None:
+            step = self._every * hosts.period
+            room = new_curves(len(hosts), self.steps, step, memory=memory)
+            self._room = self._new_outlook(), room
+        outlook = self._kept.get(slot) or self._made(slot, self._room[0])
+        return draw_curves(self._room[1], outlook, hosts.speed)
 
-    def _made(self, slot: int) -> Outlook:
-        """Return the outlook of a slot, made now."""
+    def _new_outlook(self) -> Outlook:
+        shape = (len(self.hosts), RUNNING)
+        return Outlook(np.empty((*shape, self.steps)), np.empty((*shape, self.steps + 1)))
+
+    def _made(self, slot: int, room: Outlook) -> Outlook:
+        """Return the outlook of a slot, made now: one to keep, or written into the room."""
         parameters = self.parameters
         origin = MONDAY if self.hosts.origin is None else self.hosts.origin
-        start = origin + slot * parameters.predict_every
-        outlook = foretold(
-            self.pasts(),
-            start,
-            self.steps,
+        size = sum(part.nbytes for part in room)
+        keeps = self._keeps and (len(self._kept) + 1) * size <= KEPT_BYTES
+        outlook = self._new_outlook() if keeps else room
+        self.pasts().foretell(
+            outlook,
+            origin + slot * parameters.predict_every,
             days=parameters.history,
             pooled=parameters.pools,
             by_state=parameters.loads_by_state,
         )
         self.made += 1
-        if (len(self._kept) + 1) * sum(part.nbytes for part in outlook) <= KEPT_BYTES:
+        if keeps:
             self._kept[slot] = outlook
         return outlook
 

@@ -76,7 +76,7 @@ def take_look(state, world, forecast, key, number):
 
 
 @kernel
-def play(state, world, forecast, key, stream, count):
+def play(state, world, forecast, key, stream, count, every):
     """Take the next event, of a try with so many candidates; return whether it is one that only the
     world knows of."""
     at = world.at
@@ -88,7 +88,7 @@ def play(state, world, forecast, key, stream, count):
     if kind == _TRY:
         world.guests[number].tries += 1
         worlds.recall(world.vault, world, number)
-        worlds.estimate_all(state, world, forecast, number, count)
+        worlds.estimate_all(state, world, forecast, number, count, every)
         told = count
     elif kind == _ENDED:
         # Before the engine hears of it, which forgets the job's host.
@@ -135,7 +135,7 @@ def run(state, world, forecast, log, limit):
             count = take_look(state, world, forecast, key, looked)
             if count == 0:
                 continue
-        elif play(state, world, forecast, key, stream, count):
+        elif play(state, world, forecast, key, stream, count, len(log.events) > 0):
             continue
         if len(log.events) > 0:
             write_log(state, world, log, count)

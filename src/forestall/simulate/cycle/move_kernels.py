@@ -106,7 +106,7 @@ def look(state, world, forecast, number):
         if host == own or (free and world.claims[host] < 0):
             out = state.estimates[count]
             out.host = host
-            worlds.foresee(out, state, world, forecast, left)
+            worlds.foresee(out, state, world, forecast, left, _FAR)
             if host == own:
                 out.chance = stays
             count += 1

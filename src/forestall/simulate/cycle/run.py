@@ -145,7 +145,7 @@ def play_cycle(
     progress : called now and then with the number of jobs done and of all jobs
     """
     if forecasts is None:
-        forecasts = Forecasts(hosts, parameters)
+        forecasts = Forecasts(hosts, parameters, kept=False)  # nobody asks for them again
     forecasts.check(hosts, parameters)
     runs = forecasts.states
     state = new_cycle_state(len(workload.jobs), len(hosts), rules_of(parameters, own))

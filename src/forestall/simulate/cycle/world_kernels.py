@@ -306,13 +306,17 @@ def foretells(scheduler):
 
 
 @kernel
-def estimate_all(state, world, forecast, number, count):
-    """Write what the scheduler knows of each candidate for a job into `state.estimates`."""
+def estimate_all(state, world, forecast, number, count, every):
+    """Write what the scheduler knows of each candidate for a job into `state.estimates`; not
+    `every`: of those that Falcon cannot take, as one before them ends the job sooner, only that."""
     guest, now, scheduler = world.guests[number], world.at[NOW], state.rules.scheduler
+    soonest = _FAR
     for k in range(count):
         out = state.estimates[k]
         host = out.host
-        foresee(out, state, world, forecast, guest.work - guest.saved)
+        foresee(out, state, world, forecast, guest.work - guest.saved, soonest)
+        if scheduler == FALCON and not every and falcon.lives(out):
+            soonest = min(soonest, out.jctf)
         if scheduler in (CONDOR, OWN):
             out.rank = rank_of(world, host, now)
         elif scheduler == OMNISCIENT:
@@ -323,8 +327,9 @@ def estimate_all(state, world, forecast, number, count):
 
 
 @kernel
-def foresee(out, state, world, forecast, left):
-    """Write what is foreseen of so much work of a job on the host of an ESTIMATE."""
+def foresee(out, state, world, forecast, left, soonest):
+    """Write what is foreseen of so much work of a job on the host of an ESTIMATE; where it surely
+    ends later than the `soonest` one (FAR: there is none), only that."""
     host, scheduler = out.host, state.rules.scheduler
     out.jct, out.mttf, out.etl, out.jctf, out.rank, out.chance = 0, 0, 0, 0, 0, 0
     here = state.hosts[host].state
@@ -333,7 +338,10 @@ def foresee(out, state, world, forecast, left):
     elif foretells(scheduler):
         # As a share of this host, whatever its speed.
         present = rate_now(world, host, world.at[NOW]) / (MILLION * world.speeds[host])
-        falcon.estimate(out, forecast, host, here, left, present)
+        if soonest < _FAR and falcon.ends_later(forecast, host, here, left, present, soonest):
+            falcon.rule_out(out)
+        else:
+            falcon.estimate(out, forecast, host, here, left, present)
 
 
 @kernel

@@ -35,7 +35,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from forestall.adapters.libvirt.moves import MoveRules
 from forestall.adapters.libvirt.pool import LibvirtHost
@@ -107,6 +107,14 @@ class MovesTable(FileTable):
     bandwidth: Memory | Literal[0] = 0
     converge: bool = True
     tunnelled: bool = False
+    disks: Literal["shared", "copied"] = "shared"
+
+    @field_validator("disks")
+    @classmethod
+    def _possible(cls, given: str, others: ValidationInfo) -> str:
+        if given == "copied" and others.data.get("tunnelled"):
+            raise ValueError("shared, as libvirt tunnels memory alone")
+        return given
 
 
 class LossTable(FileTable):
@@ -183,10 +191,12 @@ class HostsFile(FileTable):
         }
 
     def moves(self) -> MoveRules:
-        """Return how memory travels."""
+        """Return how memory travels, and disks."""
         table = self.migration
         mib = -(-int(table.bandwidth) // 2**20)
-        return MoveRules(float(table.timeout), mib, table.converge, table.tunnelled)
+        return MoveRules(
+            float(table.timeout), mib, table.converge, table.tunnelled, table.disks == "copied"
+        )
 
 
 def read_hosts(path: Path) -> HostsFile | None:
