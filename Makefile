@@ -12,7 +12,7 @@ BIN := $(DEV)/bin
 SEEDS ?= 1000000
 FIRST ?= 0
 
-.PHONY: help demo test debian lint types imports unit seeds live-seeds coverage clean
+.PHONY: help demo test debian lint types imports unit seeds live-seeds lies coverage clean
 
 help:
 	@echo "make demo      install into $(DEMO) and run the demonstration"
@@ -20,6 +20,7 @@ help:
 	@echo "make debian lint types imports unit   the same, one at a time"
 	@echo "make seeds     a million streams of events against the engine: SEEDS=, FIRST=, WORKERS="
 	@echo "make live-seeds  the same against the live controller on a modelled cluster"
+	@echo "make lies      every lie about runs of every kind, told to the certifier"
 	@echo "make coverage  the tests with compilation off, and what they reach"
 	@echo "make clean     remove both environments and the caches"
 
@@ -71,6 +72,9 @@ seeds: $(DEV)/.installed
 live-seeds: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.live_seeds --first $(FIRST) --count $(SEEDS) \
 	  --workers $(WORKERS) --kept live-seeds.jsonl
+
+lies: $(DEV)/.installed
+	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.lies
 
 coverage: $(DEV)/.installed
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow" $(PYTEST_ARGS)

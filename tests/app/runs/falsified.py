@@ -12,6 +12,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from forestall.app.kit.certify.finding import Certificate
+from forestall.app.kit.output import MANIFEST, write_manifest
+from forestall.app.runs.certify import certify
+from forestall.model.errors import TraceError
 from golden.play import call
 
 INPUTS = (
@@ -100,7 +104,7 @@ def lies(folder: Path, seed: int = 0) -> Iterator[Lie]:
     """Yield every lie: each field once by a little and once by much, each key and some row taken
     away, a row doubled, two exchanged, and each file gone."""
     for path in sorted(folder.iterdir()):
-        if path.name == "manifest.json":
+        if path.name == MANIFEST:
             continue
         rng = Random(f"{seed} {folder.name} {path.name}")
         yield Lie(path.name, "*", "gone", None)
@@ -112,6 +116,39 @@ def lies(folder: Path, seed: int = 0) -> Iterator[Lie]:
             data = bytearray(path.read_bytes())
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
             yield Lie(path.name, "*", "a bit flipped", bytes(data))
+
+
+def tell(folder: Path, lie: Lie, *, renew: bool) -> Certificate | None:
+    """Tell a lie, with or without a new manifest; return the certificate, None of a refusal. The
+    folder is as it was before when this returns."""
+    path = folder / lie.file
+    old, manifest = path.read_bytes(), (folder / MANIFEST).read_bytes()
+    if lie.made is None:
+        path.unlink()
+    else:
+        path.write_bytes(lie.made)
+    if renew:
+        write_manifest(folder)
+    try:
+        return certify(folder)
+    except TraceError:
+        return None
+    finally:
+        path.write_bytes(old)
+        (folder / MANIFEST).write_bytes(manifest)
+
+
+def escaped(folder: Path, told: list[Lie]) -> list[str]:
+    """Return the lies that nothing finds, and no list names."""
+    honest = certify(folder)
+    assert honest.passed, str(honest)
+    found = []
+    for lie in told:
+        certificate = tell(folder, lie, renew=True)
+        listed = any(one.covers(lie.file, lie.field) for one in honest.unchecked)
+        if certificate is not None and certificate.passed and not listed:
+            found.append(str(lie))
+    return found
 
 
 def _of_table(path: Path, rng: Random) -> Iterator[Lie]:
