@@ -393,6 +393,13 @@ def test_the_longest_run_time_can_be_certified(tmp_path: Path) -> None:
     assert certificate.passed, str(certificate)
 
 
+def test_a_run_that_ends_as_it_begins_can_be_certified(tmp_path: Path) -> None:
+    jobs, hosts, parameters = prepared(random_case(123))  # within a sample
+    outcome = play_cycle(prepare_guests(jobs, hosts, parameters), hosts, parameters)
+    certificate = certify(CycleResult(outcome).save(tmp_path, report=False))
+    assert certificate.passed, str(certificate)
+
+
 def rows_of(folder: Path, name: str) -> pl.DataFrame:
     return pl.read_csv(folder / f"{name}.csv", infer_schema_length=0)
 

@@ -180,6 +180,7 @@ def samples_given(outcome: CycleOutcome) -> Int:
     """Return int64[hosts]: samples that each host gave for the span of the run."""
     states, (begin, end) = outcome.states, span_of(outcome)
     first, last = (begin - states.begin) // states.period, -(-(end - states.begin) // states.period)
+    last = last if begin < end else first  # no time has no samples, also within one of them
     given: Int = np.count_nonzero(~np.isnan(outcome.hosts.load[:, first:last]), axis=1)
     return given
 
