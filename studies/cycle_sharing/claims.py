@@ -424,6 +424,7 @@ def evaluate(found: Found) -> tuple[Claim, ...]:
         *(
             scheduled(asked, found, hosts, restart)
             for asked in SCHEDULING
+            if asked.test is not moves or found.plan.why
             for hosts in found.runs.sets
             for restart in asked.restarts
         ),

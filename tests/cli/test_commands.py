@@ -151,7 +151,8 @@ def test_replay_names_the_first_difference(jobs: Path, tmp_path: Path, capsys: C
     out = tmp_path / "run"
     call(capsys, "simulate", jobs, "--nodes", 16, "--out", out, "--no-report", "--log-events")
     lines = (out / "decisions.csv").read_text().splitlines(keepends=True)
-    lines[4] = lines[4].replace(",", ";", 1)
+    time, rest = lines[4].split(",", 1)
+    lines[4] = f"{int(time) + 1},{rest}"
     (out / "decisions.csv").write_text("".join(lines[:-1]))
     done = call(capsys, "replay", out)
     assert done.code == 1

@@ -16,7 +16,15 @@ from forestall.show.report import Report
 from simulate.cycle import cycle_by_hand as by_hand
 
 NAMES = {
-    *("summary.json", "jobs.csv", "stays.csv", "hosts.csv", "availability.csv", "skipped.csv"),
+    *(
+        "summary.json",
+        "manifest.json",
+        "jobs.csv",
+        "stays.csv",
+        "hosts.csv",
+        "availability.csv",
+        "skipped.csv",
+    ),
     "report.html",
 }
 LOGS = {"events.csv", "decisions.csv", "candidates.csv"}

@@ -18,7 +18,15 @@ from simulate.virtual import virtual_by_hand as by_hand
 from simulate.virtual.virtual_cases import prepared, random_case
 
 NAMES = {
-    *("summary.json", "jobs.csv", "tasks.csv", "runs.csv", "migrations.csv", "failures.csv"),
+    *(
+        "summary.json",
+        "manifest.json",
+        "jobs.csv",
+        "tasks.csv",
+        "runs.csv",
+        "migrations.csv",
+        "failures.csv",
+    ),
     *("skipped.csv", "report.html"),
 }
 

@@ -14,7 +14,7 @@ from forestall.app.cycle.settings import CYCLE
 
 Capsys = pytest.CaptureFixture[str]
 FILES = {
-    "summary.json", "jobs.csv", "stays.csv", "hosts.csv", "availability.csv", "skipped.csv",
+    "summary.json", "manifest.json", "jobs.csv", "stays.csv", "hosts.csv", "availability.csv", "skipped.csv",
     "report.html",
 }  # fmt: skip
 

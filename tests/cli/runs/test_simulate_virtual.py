@@ -14,7 +14,7 @@ from forestall.model.settings import Kind
 
 Capsys = pytest.CaptureFixture[str]
 FILES = {
-    "summary.json", "jobs.csv", "tasks.csv", "runs.csv", "migrations.csv", "failures.csv",
+    "summary.json", "manifest.json", "jobs.csv", "tasks.csv", "runs.csv", "migrations.csv", "failures.csv",
     "skipped.csv", "report.html",
 }  # fmt: skip
 

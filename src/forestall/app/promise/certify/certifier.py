@@ -25,7 +25,7 @@ from forestall.app.kit.certify.sums import Said, close, told, unlike
 from forestall.app.promise.certify import kept, measures
 from forestall.app.promise.certify import runs as of_runs
 from forestall.app.promise.certify.files import ACCOUNT, PromiseRun
-from forestall.app.promise.certify.log import Logged
+from forestall.app.promise.certify.log import LoggedPromises
 from forestall.app.promise.certify.near import nearness
 from forestall.app.promise.certify.nodes import Sweep, sweep
 from forestall.app.promise.certify.planned import PlannedRows
@@ -250,14 +250,14 @@ def certify_promise(folder: Path) -> Certificate:
     planned = PlannedRows.of(folder, run.given.nodes)
     if planned is not None:
         rules = (*rules, Rule("planned outages", planned.check))
-    logged = Logged.of(folder, run)
+    logged = LoggedPromises.of(folder, run)
     if logged is not None:
         rules = (*rules, *_of_log(logged))
     told = unchecked(run.summary.held["parameters"], logged=logged is not None)
     return certificate(folder, run, rules, unknown, run.account, told)
 
 
-def _of_log(logged: Logged) -> tuple[Rule[Facts], ...]:
+def _of_log(logged: LoggedPromises) -> tuple[Rule[Facts], ...]:
     """Return the rules of what was logged."""
     rules: tuple[Rule[Facts], ...] = (
         Rule("events", logged.check_events),

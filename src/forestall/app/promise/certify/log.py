@@ -26,7 +26,7 @@ OF_NODES: Final = (EventKind.NODE_FAILED, EventKind.NODE_RECOVERED)
 
 
 @dataclass(frozen=True)
-class EventRows(Rows):
+class PromiseEventRows(Rows):
     """`events.csv`; fields that an event does not tell of are NONE."""
 
     FILE: ClassVar = "events.csv"
@@ -55,7 +55,7 @@ class EventRows(Rows):
 
 
 @dataclass(frozen=True)
-class DecisionRows(Rows):
+class PromiseDecisionRows(Rows):
     """`decisions.csv`; fields that are empty are NONE."""
 
     FILE: ClassVar = "decisions.csv"
@@ -83,12 +83,12 @@ class ForeseenRows(Rows):
 
 
 @dataclass(frozen=True)
-class Logged:
+class LoggedPromises:
     """A run, and the log beside it."""
 
     run: PromiseRun
-    events: EventRows
-    decisions: DecisionRows
+    events: PromiseEventRows
+    decisions: PromiseDecisionRows
     foreseen: ForeseenRows | None
 
     @classmethod
@@ -100,7 +100,10 @@ class Logged:
         traced = run.summary.held.get("parameters", {}).get("predictor") == "trace"
         foreseen = ForeseenRows.read(folder, **known) if traced else None
         return cls(
-            run, EventRows.read(folder, **known), DecisionRows.read(folder, **known), foreseen
+            run,
+            PromiseEventRows.read(folder, **known),
+            PromiseDecisionRows.read(folder, **known),
+            foreseen,
         )
 
     @cached_property
@@ -143,11 +146,12 @@ class Logged:
             finding.where(told != mine, text, names, told, mine)
         return f"{len(events)} events, as jobs, runs and failures tell"
 
-    def _recovered(self, back: EventRows, finding: Finding) -> None:
+    def _recovered(self, back: PromiseEventRows, finding: Finding) -> None:
         """Nodes come back as their failures, prolonged by those meanwhile, have it."""
         failures = self.run.failures
         told = (failures.node.tolist(), failures.time.tolist(), failures.downtime.tolist())
-        ends = [(node, end) for node, (_, all_of) in outages_of(*told).items() for end in all_of]
+        outages = outages_of(*told, joined=False)  # a node comes back, and fails in that second
+        ends = [(node, end) for node, (_, all_of) in outages.items() for end in all_of]
         due = np.array([one for one in sorted(ends) if one[1] < self.end], dtype=np.int64)
         due = due.reshape(-1, 2)
         here = back.time < self.end
@@ -155,7 +159,7 @@ class Logged:
         said = [back.node[here], back.time[here]]
         unlike_rows(finding, text, said, [due[:, 0], due[:, 1]], np.arange(self.run.given.nodes))
 
-    def _asked(self, asked: EventRows, finding: Finding) -> None:
+    def _asked(self, asked: PromiseEventRows, finding: Finding) -> None:
         """What jobs asked for, as the parameters have it."""
         said, jobs = self.run.summary.held["parameters"], self.run.jobs
         names = jobs.name[asked.job]
@@ -198,7 +202,7 @@ class Logged:
         self._promised(finding)
         return f"{len(told)} decisions, as jobs and runs tell"
 
-    def _nodes(self, started: DecisionRows, finding: Finding) -> None:
+    def _nodes(self, started: PromiseDecisionRows, finding: Finding) -> None:
         """Jobs start on the nodes that they run on."""
         runs = self.run.runs
         rows = {

@@ -139,12 +139,14 @@ class Pieces:
         )
 
 
-def outages_of(node: list[int], time: list[int], downtime: list[int]) -> Outages:
-    """Return when nodes were down, from their failures; ones that touch are one."""
+def outages_of(
+    node: list[int], time: list[int], downtime: list[int], *, joined: bool = True
+) -> Outages:
+    """Return when nodes were down, from their failures; ones that touch are one, where `joined`."""
     found: Outages = {}
     for one, begin, length in sorted(zip(node, time, downtime, strict=True)):
         gone, back = found.setdefault(one, ([], []))
-        if gone and begin <= back[-1]:
+        if gone and begin < back[-1] + joined:
             back[-1] = max(back[-1], begin + length)
         else:
             gone.append(begin)

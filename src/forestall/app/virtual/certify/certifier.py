@@ -14,7 +14,7 @@ from forestall.app.kit.certify.rules import Rule, certificate
 from forestall.app.virtual.certify import log, measures, nodes, stays, tables
 from forestall.app.virtual.certify.moves import moves_and_stays
 
-RULES: tuple[Rule[log.Logged], ...] = (
+RULES: tuple[Rule[log.LoggedTasks], ...] = (
     Rule("capacity of nodes", nodes.capacity),
     Rule("rates", nodes.rates),
     Rule("one place at a time", stays.places),
@@ -28,7 +28,10 @@ RULES: tuple[Rule[log.Logged], ...] = (
     Rule("order of the queue", tables.order),
     Rule("moves and the stays they link", moves_and_stays),
     Rule("account of capacity", measures.account),
-    *(Rule[log.Logged](name.replace("_", " "), measures.rate(name)) for name in measures.RATES),
+    *(
+        Rule[log.LoggedTasks](name.replace("_", " "), measures.rate(name))
+        for name in measures.RATES
+    ),
     Rule("counts", measures.counts),
     Rule("moves, waits and reliable nodes", measures.moves_and_waits),
     Rule("intervals of the rates", measures.intervals),
@@ -70,7 +73,7 @@ def certify_virtual(folder: Path) -> Certificate:
     Raises TraceError where a file is missing or cannot be read as what it should be; one that can
     be read but tells something impossible fails checks instead.
     """
-    run = log.Logged.read(folder)
+    run = log.LoggedTasks.read(folder)
     if any((folder / name).exists() for name in log.FILES):
         return certificate(folder, run, RULES, (), unchecked=(*ALWAYS, *LOGGED))
     return certificate(folder, run, RULES, (UNLOGGED,), unchecked=(*ALWAYS, *QUIET))

@@ -33,7 +33,7 @@ def _index(sheet: Sheet, _: str) -> Int:
 
 
 @dataclass(frozen=True)
-class EventRows(Rows):
+class TaskEventRows(Rows):
     """`events.csv`; fields that are empty are NONE."""
 
     FILE: ClassVar = "events.csv"
@@ -61,7 +61,7 @@ class EventRows(Rows):
 
 
 @dataclass(frozen=True)
-class DecisionRows(Rows):
+class TaskDecisionRows(Rows):
     """`decisions.csv`; fields that are empty are NONE."""
 
     FILE: ClassVar = "decisions.csv"
@@ -77,7 +77,7 @@ class DecisionRows(Rows):
 
 
 @dataclass(frozen=True)
-class Logged(Facts):
+class LoggedTasks(Facts):
     """The files of a run, and those of its log, which are read where a rule asks for them."""
 
     folder: Path = Path()
@@ -95,17 +95,17 @@ class Logged(Facts):
         return {"ids": jobs.name, "nodes": self.given.nodes, "first": first, "size": jobs.size}
 
     @cached_property
-    def events(self) -> EventRows:
+    def events(self) -> TaskEventRows:
         """What the engine was told."""
-        return EventRows.read(self.folder, **self._known)
+        return TaskEventRows.read(self.folder, **self._known)
 
     @cached_property
-    def decisions(self) -> DecisionRows:
+    def decisions(self) -> TaskDecisionRows:
         """What it answered."""
-        return DecisionRows.read(self.folder, **self._known)
+        return TaskDecisionRows.read(self.folder, **self._known)
 
 
-def events(run: Logged, finding: Finding) -> str:
+def events(run: LoggedTasks, finding: Finding) -> str:
     """Events are what jobs, stays and failures tell, in their order."""
     told, jobs, names = run.events, run.jobs, run.jobs.name
     line = np.arange(len(told)) + 2
@@ -140,7 +140,7 @@ def events(run: Logged, finding: Finding) -> str:
     return f"{len(told)} events, as jobs, stays and failures tell"
 
 
-def _foreseen(run: Logged, finding: Finding) -> None:
+def _foreseen(run: LoggedTasks, finding: Finding) -> None:
     """What was foreseen when a failure came is what was told last of its node."""
     told, failures = run.events, run.failures
     force: dict[int, int] = {}
@@ -162,11 +162,12 @@ def _foreseen(run: Logged, finding: Finding) -> None:
             finding.wrong(text, node, time, *words)
 
 
-def _leaving(run: Logged, finding: Finding) -> None:
+def _leaving(run: LoggedTasks, finding: Finding) -> None:
     """Nodes are to be left `lead` seconds before the time predicted, or at once, unless they fail
     or are foreseen to fail at another time before; and moves flee what was predicted."""
     told, given, moves = run.events, run.given, run.moves
     known: dict[int, tuple[int, int]] = {}
+    lead = 0 if run.summary.held["parameters"].get("migration") == "none" else given.lead
     due, end = [], int(told.time.max())
     rows = zip(told.time.tolist(), told.kind.tolist(), told.node.tolist(), told.at.tolist(),
                strict=True)  # fmt: skip
@@ -179,7 +180,7 @@ def _leaving(run: Logged, finding: Finding) -> None:
             due.append((node, known[node][0]))
         known.pop(node, None)
         if kind == TaskEventKind.FORESEEN and at != NONE:
-            known[node] = (max(time, at - given.lead), at)
+            known[node] = (max(time, at - lead), at)
     due += [(node, when) for node, (when, _) in known.items()]
     if "tau" not in run.summary.held["parameters"]:  # learnt: what moves take is not told here
         here = np.array([one for one in due if one[1] < end], dtype=np.int64).reshape(-1, 2)
@@ -195,7 +196,7 @@ def _leaving(run: Logged, finding: Finding) -> None:
             finding.wrong(text, time, node, said, fled[time, node])
 
 
-def decisions(run: Logged, finding: Finding) -> str:
+def decisions(run: LoggedTasks, finding: Finding) -> str:
     """Decisions answer events, and are what became of the tasks."""
     told, names, moves = run.decisions, run.jobs.name, run.moves
     owner = spread(run.events.decisions)[0]
