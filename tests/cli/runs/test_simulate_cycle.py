@@ -14,8 +14,8 @@ from forestall.app.cycle.settings import CYCLE
 
 Capsys = pytest.CaptureFixture[str]
 FILES = {
-    "summary.json", "manifest.json", "jobs.csv", "stays.csv", "hosts.csv", "availability.csv", "skipped.csv",
-    "report.html",
+    "summary.json", "jobs.csv", "stays.csv", "hosts.csv", "availability.csv", "skipped.csv",
+    "manifest.json", "report.html",
 }  # fmt: skip
 
 

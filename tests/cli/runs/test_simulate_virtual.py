@@ -14,8 +14,8 @@ from forestall.model.settings import Kind
 
 Capsys = pytest.CaptureFixture[str]
 FILES = {
-    "summary.json", "manifest.json", "jobs.csv", "tasks.csv", "runs.csv", "migrations.csv", "failures.csv",
-    "skipped.csv", "report.html",
+    "summary.json", "jobs.csv", "tasks.csv", "runs.csv", "migrations.csv", "failures.csv",
+    "skipped.csv", "manifest.json", "report.html",
 }  # fmt: skip
 
 
