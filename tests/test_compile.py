@@ -42,7 +42,8 @@ def begin(folder: Path, code: str = CALL) -> subprocess.Popen[str]:
     source = Path(__file__).parents[1] / "src"
     around = os.environ | {"FORESTALL_KERNEL_CACHE": str(folder / "kept"),
                            "PYTHONPATH": f"{source}:{folder}"}  # fmt: skip
-    (folder / "kernels_here.py").write_text(KERNELS)
+    if not (folder / "kernels_here.py").exists():  # its time counts, with some versions of Numba
+        (folder / "kernels_here.py").write_text(KERNELS)
     return subprocess.Popen([sys.executable, "-c", code], env=around, stdout=-1, text=True)
 
 
