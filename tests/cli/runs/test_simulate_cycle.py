@@ -277,8 +277,9 @@ def test_options_without_effect_are_told(
     words += ["--scheduler", "condor", "--restart", "checkpoint"]
     done = call(capsys, "simulate", str(guests_file(tmp_path / "guests.csv")), *words)
     assert "has no effect" not in done.out + done.err
-    words += ["--pooling", "none", "--load-memory", "2h"]
+    words += ["--pooling", "none", "--load-memory", "2h", "--move-below", "0.5"]
     done = call(capsys, "simulate", str(guests_file(tmp_path / "guests.csv")), *words)
     said = " ".join((done.out + done.err).split())
     assert "--pooling has no effect without --scheduler falcon" in said
+    assert "--move-below has no effect without --scheduler falcon or falcon-slides" in said
     assert "--load-memory" not in said  # the default

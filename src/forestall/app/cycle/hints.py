@@ -33,6 +33,7 @@ NAMED: Final = 3
 def on_hosts(jobs: Jobs, outcome: CycleOutcome) -> list[str]:
     """Return what is odd about a run of guests on shared hosts; `jobs` are those of the log."""
     found = [
+        _on_moves(outcome),
         _on_late(jobs, outcome),
         _on_not_completed(outcome),
         _on_warm_up(outcome),
@@ -42,6 +43,14 @@ def on_hosts(jobs: Jobs, outcome: CycleOutcome) -> list[str]:
         _on_short_outages(outcome),
     ]
     return [hint for hint in found if hint]
+
+
+def _on_moves(outcome: CycleOutcome) -> str:
+    """Return that guests were to move, by a scheduler that foresees nothing."""
+    given = outcome.parameters
+    if given.move_below is None or given.restart != "checkpoint" or given.moves:
+        return ""
+    return "{move_below} has no effect without {scheduler} falcon or falcon-slides"
 
 
 def _on_late(jobs: Jobs, outcome: CycleOutcome) -> str:

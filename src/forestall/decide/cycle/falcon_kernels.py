@@ -179,7 +179,8 @@ def completion_by_means(curve, reliability, step, alive, work):
                 sure += more
         since += chance * lasting
         chance *= alive
-        if start > _LONGEST or (turn + 2) * whole * life < work * (turn + 1) * horizon:
+        late = start > _LONGEST or whole == 0  # `life` may be inf
+        if late or (turn + 2) * whole * life < work * (turn + 1) * horizon:
             break
     return math.inf
 
