@@ -18,14 +18,13 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 from pathlib import Path
 
-from app.runs.falsified import RUNS, escaped, lies, make, prepare
+from app.runs.falsified import RUNS, fates, lies, make, prepare
 
 
-def told_of(name: str, root: Path, seed: int) -> tuple[int, list[str]]:
-    """Return how many lies were told of a run, and those that passed."""
+def told_of(name: str, root: Path, seed: int) -> dict[str, list[str]]:
+    """Return what became of all lies about a run."""
     folder = make(name, root)
-    every = list(lies(folder, seed))
-    return len(every), escaped(folder, every)
+    return fates(folder, list(lies(folder, seed)))
 
 
 def main(arguments: list[str]) -> int:
@@ -40,11 +39,12 @@ def main(arguments: list[str]) -> int:
         os.chdir(folder)
         prepare(Path(folder))
         found = pool.map(told_of, names, repeat(Path(folder)), repeat(asked.seed))
-        for name, (count, missed) in zip(names, found, strict=True):
-            print(f"{name}: {count:,} lies, {len(missed):,} neither found nor listed", flush=True)
-            for one in missed:
+        for name, known in zip(names, found, strict=True):
+            counts = ", ".join(f"{len(those):,} {what}" for what, those in known.items())
+            print(f"{name}: {sum(map(len, known.values())):,} lies: {counts}", flush=True)
+            for one in known["escaped"]:
                 print(f"    {one}")
-            passed += len(missed)
+            passed += len(known["escaped"])
         os.chdir("/")
     return int(passed > 0)
 

@@ -138,17 +138,20 @@ def tell(folder: Path, lie: Lie, *, renew: bool) -> Certificate | None:
         (folder / MANIFEST).write_bytes(manifest)
 
 
-def escaped(folder: Path, told: list[Lie]) -> list[str]:
-    """Return the lies that nothing finds, and no list names."""
+def fates(folder: Path, told: list[Lie]) -> dict[str, list[str]]:
+    """Return the lies that are ``found``, that are only ``listed`` as what cannot be checked, and
+    that ``escaped`` both."""
     honest = certify(folder)
     assert honest.passed, str(honest)
-    found = []
+    known: dict[str, list[str]] = {"found": [], "listed": [], "escaped": []}
     for lie in told:
         certificate = tell(folder, lie, renew=True)
         listed = any(one.covers(lie.file, lie.field) for one in honest.unchecked)
-        if certificate is not None and certificate.passed and not listed:
-            found.append(str(lie))
-    return found
+        if certificate is None or not certificate.passed:
+            known["found"].append(str(lie))
+        else:
+            known["listed" if listed else "escaped"].append(str(lie))
+    return known
 
 
 def _of_table(path: Path, rng: Random) -> Iterator[Lie]:

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from app.runs.falsified import escaped, lies, make, prepare, tell
+from app.runs.falsified import fates, lies, make, prepare, tell
 from forestall.app.kit.output import MANIFEST, write_manifest
 from forestall.app.runs.certify import certify
 from forestall.app.runs.replay import replay
@@ -41,7 +41,7 @@ def made(root: Path) -> object:
 def test_a_few_lies_are_found_or_listed(name: str, made: object) -> None:
     folder = made(name)  # type: ignore[operator]
     every = list(lies(folder))
-    assert not escaped(folder, Random(name).sample(every, EACH))
+    assert not fates(folder, Random(name).sample(every, EACH))["escaped"]
 
 
 NUMBERS = ("promises_kept", "brier", "jobs_count", "makespan", "wait.mean", "response.p95")
