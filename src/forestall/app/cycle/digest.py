@@ -115,12 +115,16 @@ def _moves(summary: Summary) -> tuple[Fact, ...]:
     told = summary.get("moves")
     if not told:
         return ()
-    part, broken = words.percent(told["useful_share"]), words.counted(told["broken"], "more")
-    needed = f"{told['useful']:,} ({part}) from hosts that left within the look-ahead; {broken}"
-    each = told["seconds"] / told["made"] if told["made"] else None
+    if not told["made"]:
+        why = (
+            "no host was likely enough to leave, or none was found where a guest would end earlier"
+        )
+        return (measured("moves_made", "Guests moved", 0, "count", why, words.count),)
+    part, each = words.percent(told["useful_share"]), told["seconds"] / told["made"]
     return (
         measured("moves_made", "Guests moved", told["made"], "count",
-                 f"{needed} came too late", words.count),
+                 f"{told['useful']:,} ({part}) from hosts that left within the look-ahead; "
+                 f"{told['broken']:,} more came too late", words.count),
         measured("moves_cost", "Time for moves", told["seconds"], "seconds",
                  "saving, waiting and recovering, of all guests; "
                  f"{words.duration(each)} a move", words.duration),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from forestall._lazy import lazily
-from forestall.app.kit.certify.finding import Certificate, Check, Finding, Unchecked
+from forestall.app.kit.certify.finding import PARAMETERS, Certificate, Check, Finding, Unchecked
 from forestall.app.kit.certify.sheet import Summary, read_summary
 from forestall.app.kit.folder import RUN_FOLDER
 from forestall.app.kit.log import DECISION_LOG, EVENT_LOG
@@ -69,7 +69,9 @@ def _there(folder: Path, summary: Mapping[str, Any], one: Unchecked) -> Unchecke
         return one._replace(fields=())
     given = summary["parameters"]
     names = [
-        name for name in one.fields if not name.startswith("parameters.") or name[11:] in given
+        name
+        for name in one.fields
+        if not name.startswith(PARAMETERS) or name.removeprefix(PARAMETERS) in given
     ]
     return one._replace(fields=tuple(names))
 

@@ -40,8 +40,9 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
         )
     else:
         show([("ok" if c.passed else "FAILED", c.name, c.detail) for c in certificate.checks])
-        for text in certificate.all_not_checked:
-            say(f"not checked: {text}")
+        if certificate.all_not_checked:
+            say()
+            show([("not checked", text) for text in certificate.all_not_checked])
         say()
         say(f"{folder}: {certificate.verdict}")
     if not certificate.passed:

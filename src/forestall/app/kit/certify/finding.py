@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,10 @@ class Check(NamedTuple):
     name: str
     passed: bool
     detail: str
+
+
+PARAMETERS: Final = "parameters."
+"""Before the keys of parameters."""
 
 
 class Unchecked(NamedTuple):
@@ -48,7 +52,10 @@ class Unchecked(NamedTuple):
         )
 
     def __str__(self) -> str:
-        named = "" if self.fields == ("*",) else f" ({', '.join(self.fields)})"
+        given = [one.removeprefix(PARAMETERS) for one in self.fields if one.startswith(PARAMETERS)]
+        rest = [one for one in self.fields if not one.startswith(PARAMETERS)]
+        told = ", ".join([*rest, *([f"parameters {', '.join(given)}"] if given else ())])
+        named = "" if self.fields == ("*",) else f" ({told})"
         return f"{self.file}{named}: {self.why}"
 
 
