@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 from golden.cells import CELLS
-from golden.play import INPUTS, digest, play
+from golden.digest import digest
+from golden.play import INPUTS, play
 
 HASHES = Path(__file__).with_name("hashes.json")
 

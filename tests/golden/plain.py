@@ -1,7 +1,7 @@
 """What a user gets, in a plain form that is equal where nothing that matters has changed.
 
-Kept out of it: where things lie, versions, the last bits of floating-point numbers (processors
-differ in them), the order of keys in JSON, and pictures.
+Kept out of it: where things lie, versions, the last bits of floating-point numbers, the order of
+keys in JSON, and pictures.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import polars as pl
 
 import forestall as fs
 
-DIGITS, SHORT_DIGITS = 9, 6
-"""Of numbers, and of those that have but 32 bits."""
+DIGITS = 9
+"""Of numbers."""
 PICTURES = {".png", ".svg", ".pdf"}
 _LONG = re.compile(r"(?<![\w.])\d+\.\d+(?:[eE][-+]?\d+)?(?![\w.])")
 _PICTURE = re.compile(r"data:[\w/+.-]+(?:;[\w=-]+)*,[^\"')\s]+")
@@ -115,10 +115,7 @@ def _array_lines(path: Path) -> Iterator[str]:
                 yield f"{name}\n{_value(values)}\n"
                 continue
             yield f"{name} {values.dtype} {values.shape}\n"
-            if values.dtype == np.float32:
-                yield from (f"{one:.{SHORT_DIGITS}g}\n" for one in values.ravel())
-            else:
-                yield from (f"{_value(one)}\n" for one in values.ravel().tolist())
+            yield from (f"{_value(one)}\n" for one in values.ravel().tolist())
 
 
 def _value(one: Any) -> str:

@@ -17,7 +17,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -122,11 +121,6 @@ def _title(arguments: list[str]) -> str:
             break
         words.append(one)
     return "-".join(words)
-
-
-def digest(text: str) -> str:
-    """Return the hash of a plain content."""
-    return sha256(text.encode()).hexdigest()[:16]
 
 
 def _drop(path: str) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from golden.cells import CELLS
+from golden.digest import digest, same
 from golden.freeze import known
-from golden.play import INPUTS, Cell, digest, play
+from golden.play import INPUTS, Cell, play
 
 SHARED = next(cell for cell in CELLS if cell.name == INPUTS)
 KNOWN = known()
@@ -33,7 +34,7 @@ def differences(cell: Cell, root: Path) -> list[str]:
     return [
         f"{name}: {'new' if name not in frozen else 'gone' if name not in now else 'changed'}"
         for name in sorted(now.keys() | frozen.keys())
-        if now.get(name) != frozen.get(name)
+        if not (name in now and name in frozen and same(now[name], frozen[name]))
     ]
 
 

@@ -109,6 +109,18 @@ def test_the_fit_is_a_maximum() -> None:
         assert fits.log_likelihood(seen, other) < best
 
 
+def test_last_bits_of_the_arithmetic_do_not_change_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processors differ in them."""
+    seen = seen_of(fs.generate_failures(60, 1500, 4, heterogeneity=0.5), 60)
+    law, exact, rng = fits.most_likely(seen), fits.gammaln, np.random.default_rng(5)
+
+    def other(x: Any) -> Any:
+        return exact(x) * (1 + 2e-16 * rng.integers(-1, 2, np.shape(x)))
+
+    monkeypatch.setattr(fits, "gammaln", other)
+    assert fits.most_likely(seen) == law
+
+
 @pytest.mark.parametrize("shape", [0.7, 1.0, 1.4])
 def test_shape_and_spread_of_rates_are_found(shape: float) -> None:
     found = []
