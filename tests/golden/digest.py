@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from math import asinh
 
-FEW = 6
+FEW = 4
 """Numbers with no more digits stand for themselves."""
 BLOCK = 50
 PRECISION = 1e-6

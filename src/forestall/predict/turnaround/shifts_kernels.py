@@ -101,8 +101,9 @@ def move(shifts, k, i, under):
 
 @kernel
 def passes(shifts, k, i):
-    """Return the second in which quantile i of job k, as shifted now, passes."""
-    return shifts.submit[k] + math.ceil(math.expm1(shifted(shifts, k, i)))
+    """Return the second in which quantile i of job k, as shifted now, passes; one that was a whole
+    second before the logarithm is that one again."""
+    return shifts.submit[k] + math.ceil(math.expm1(shifted(shifts, k, i)) * (1 - 1e-12))
 
 
 @kernel

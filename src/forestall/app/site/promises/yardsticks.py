@@ -65,7 +65,7 @@ def yardsticks(
     scored = np.flatnonzero(counted & known)
     if not len(scored):
         return ()
-    actual = np.expm1(values[scored])
+    actual = np.rint(np.expm1(values[scored]))  # whole seconds, as they were before the logarithm
     return tuple(
         Yardstick(name, quantile_scores(_losses(told, scored, actual), tasks.submit[scored], level))
         for name, told in said
@@ -106,8 +106,9 @@ def beside(tasks: Tasks, learned: LearnedQuantiles, until: int) -> Iterator[tupl
 
 
 def _seconds(logs: Quantiles) -> Quantiles:
-    """Return seconds at the levels of losses, of logarithms of 1 + s at all that are learned."""
-    return np.expm1(logs[:, PLACES])
+    """Return whole seconds, as deadlines are said, at the levels of losses, of logarithms of 1 + s
+    at all that are learned."""
+    return np.rint(np.expm1(logs[:, PLACES]))
 
 
 def all_alike(submit: Ints, finish: Ints, known: Bools) -> Quantiles:
