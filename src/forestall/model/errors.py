@@ -123,11 +123,12 @@ class MemoryLimitError(InputError):
     ----------
     message : what would take how much, and what would fit
     needed, allowed : bytes that it would take, and that may be taken
+    before : the file that asks for it, as it is
     """
 
-    def __init__(self, message: str, needed: float, allowed: float) -> None:
+    def __init__(self, message: str, needed: float, allowed: float, before: str = "") -> None:
         self.needed, self.allowed = int(needed), int(allowed)
-        super().__init__(message)
+        super().__init__(message, before=before)
 
 
 class ParameterError(InputError):

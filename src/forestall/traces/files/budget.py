@@ -41,7 +41,15 @@ def left() -> int:
     return int(SHARE * free())
 
 
-def require(needed: float, what: str, *, count: int = 0, of: str = "", hint: str = "") -> None:
+def require(
+    needed: float,
+    what: str,
+    *,
+    count: int = 0,
+    of: str = "",
+    hint: str = "",
+    source: str | Path = "",
+) -> None:
     """Raise MemoryLimitError where `needed` bytes are more than may be taken.
 
     Parameters
@@ -50,15 +58,22 @@ def require(needed: float, what: str, *, count: int = 0, of: str = "", hint: str
     what : what would take it, in words; parameters that it names stand in braces
     count, of : how many of what that is, where fewer take less in proportion: what fits is told
     hint : what else would help
+    source : the file that asks for it, where it is one
     """
     allowed = left()
-    if needed <= allowed:
-        return
+    if needed > allowed:
+        fits = f"at most {int(count * (allowed / needed)):,} {of} fit" if count else ""
+        raise refusal(needed, allowed, what, fits, hint, source=source)
+
+
+def refusal(
+    needed: float, allowed: int, what: str, *more: str, source: str | Path = ""
+) -> MemoryLimitError:
+    """Return the error for what would take more than is allowed; see `require`."""
     takes = f"{what} would take {told_bytes(int(needed))} of memory"
     most = f"{told_bytes(allowed)} may be used"
-    fits = f"at most {int(count * (allowed / needed)):,} {of} fit" if count else ""
-    told = "; ".join(filter(None, (f"{takes}, and {most}", fits, hint, MORE)))
-    raise MemoryLimitError(told, needed, allowed)
+    told = "; ".join(filter(None, (f"{takes}, and {most}", *more, MORE)))
+    return MemoryLimitError(told, needed, allowed, before=f"{source}: " if source else "")
 
 
 def held() -> int:
