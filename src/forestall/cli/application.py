@@ -11,10 +11,11 @@ import typer
 
 from forestall.__about__ import __version__
 from forestall.cli import INTERRUPTED, UNREACHABLE, UNUSABLE, complain
-from forestall.cli.commands import LazyGroup
+from forestall.cli.commands import LIVE, Commands, LazyGroup
 from forestall.cli.registry import ReaderLeftError, StoppedError, examples
 from forestall.cli.typed import as_typed, options_of
 from forestall.model.errors import ForestallError, MissingExtraError, UnreachableError
+from forestall.traces.files import budget
 
 app = typer.Typer(
     name="forestall",
@@ -74,7 +75,8 @@ def run(
         return complain(as_typed(error, _options(root, arguments)), error.exit_code)
     except MemoryError:
         return complain(
-            "not enough memory for this; try fewer nodes or a slice of the jobs (--jobs)"
+            "not enough memory for this: more was asked for than is free; take a smaller part "
+            "(such as --days or --jobs) or smaller numbers"
         )
     return done if isinstance(done, int) else 0
 
@@ -101,9 +103,22 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
     ] = False,
+    max_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--max-memory",
+            metavar="SIZE",
+            envvar=budget.VARIABLE,
+            help="Refuse what would take more memory, such as 4GB (default: 80 % of what is free).",
+        ),
+    ] = None,
 ) -> None:
-    pass
+    entry = Commands().entries.get(context.invoked_subcommand or "")
+    context.with_resource(
+        budget.limited(max_memory, held_to_it=entry is None or entry.panel != LIVE)
+    )

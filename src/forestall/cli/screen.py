@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from forestall._lazy import lazily
 from forestall.cli.choice import spelled
 from forestall.model.spelling import all_named
-from forestall.show.quantities import told_bytes
+from forestall.model.units import told_bytes
 from forestall.show.text import GAP, brief_of, grid
 
 with lazily():

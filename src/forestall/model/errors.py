@@ -6,6 +6,7 @@
     │   │   ├── EmptyTraceError   a log with nothing in it
     │   │   ├── UnwritableError   a file that cannot be written, such as on a full disk; an OSError
     │   │   └── LedgerError       a ledger that cannot be read or added to
+    │   ├── MemoryLimitError  it would take more memory than may be used: says what would fit
     │   └── ParameterError    a parameter: names it, the value and what was allowed
     │       └── TransitionError   an event that the state of its job or node rules out
     ├── MissingExtraError     an optional dependency is not installed
@@ -113,6 +114,21 @@ class UnwritableError(TraceError, OSError):
 class LedgerError(TraceError):
     """A ledger that cannot be read or added to: its disk is full, its server is gone, another
     process writes it, or what should be added contradicts what stands in it."""
+
+
+class MemoryLimitError(InputError):
+    """Something that would take more memory than may be used; it was not begun.
+
+    Parameters
+    ----------
+    message : what would take how much, and what would fit
+    needed, allowed : bytes that it would take, and that may be taken
+    before : the file that asks for it, as it is
+    """
+
+    def __init__(self, message: str, needed: float, allowed: float, before: str = "") -> None:
+        self.needed, self.allowed = int(needed), int(allowed)
+        super().__init__(message, before=before)
 
 
 class ParameterError(InputError):

@@ -154,3 +154,17 @@ def parse_size(text: str, name: str = "size") -> int:
     if size > MOST_BYTES:
         raise ParameterError(name, text, "a size below 8 EiB")
     return size
+
+
+def told_bytes(count: int) -> str:
+    """Return a number of bytes.
+
+    >>> told_bytes(900), told_bytes(1_500_000)
+    ('900 B', '1.50 MB')
+    """
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB", "PB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{count} B" if unit == "B" else f"{size:.{max(0, 2 - len(f'{size:.0f}') + 1)}f} {unit}"

@@ -144,20 +144,6 @@ def _trimmed(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-def told_bytes(count: int) -> str:
-    """Return a number of bytes.
-
-    >>> told_bytes(900), told_bytes(1_500_000)
-    ('900 B', '1.50 MB')
-    """
-    size, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB", "PB"):
-        if size < 1000:
-            break
-        size, unit = size / 1000, larger
-    return f"{count} B" if unit == "B" else f"{size:.{max(0, 2 - len(f'{size:.0f}') + 1)}f} {unit}"
-
-
 def percent(share: float) -> str:
     """Return a share as a percentage; what is nearly none or nearly all is not rounded to it."""
     if not math.isfinite(share):

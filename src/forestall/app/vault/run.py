@@ -34,8 +34,7 @@ from forestall.live.runner.ways import ProgramStart, SavingWay, SelfSaving, chec
 from forestall.model.cluster.actions import Requeue
 from forestall.model.errors import ForestallError, InputError, ParameterError, of_system
 from forestall.model.settings import Declared, Setting
-from forestall.model.units import format_duration, parse_duration
-from forestall.show.quantities import told_bytes
+from forestall.model.units import format_duration, parse_duration, told_bytes
 from forestall.vault.chunks import KIB, Cutting
 from forestall.vault.manifests import Manifest
 from forestall.vault.repository import Vault, VaultRules

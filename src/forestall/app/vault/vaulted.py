@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from forestall.app.kit.report import hours_of, measured
+from forestall.model.units import told_bytes
 from forestall.show import words as say_
 from forestall.show.blocks import Table
 from forestall.show.facts import Fact
-from forestall.show.quantities import told_bytes
 from forestall.show.report import Section
 from forestall.show.words import Summary
 

@@ -16,8 +16,7 @@ from forestall.cli.vault import similarity
 from forestall.cli.vault.told import in_words
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
-from forestall.model.units import parse_duration
-from forestall.show.quantities import told_bytes
+from forestall.model.units import parse_duration, told_bytes
 from forestall.show.words import counted
 
 with lazily():

@@ -11,7 +11,7 @@ from forestall._lazy import lazily
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import RateLine, say, say_json, show
-from forestall.show.quantities import told_bytes
+from forestall.model.units import told_bytes
 
 with lazily():
     from forestall.app.vault import similar

@@ -18,8 +18,8 @@ from forestall.cli.tokens import add_token, revoke_tokens, show_tokens
 from forestall.cli.vault.told import in_words
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
-from forestall.model.units import parse_duration
-from forestall.show.quantities import duration, percent, told_bytes
+from forestall.model.units import parse_duration, told_bytes
+from forestall.show.quantities import duration, percent
 
 with lazily():
     from forestall.app.vault import imported, stores

@@ -6,15 +6,27 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from forestall.model.errors import MissingExtraError, TraceError, of_system
+from forestall.traces.files import budget
 
 CHUNK = 8 << 20
 """Bytes of text taken at a time, so that a log never lies in memory as a whole."""
+
+PIECE = 2 << 10
+"""Packed bytes that are unpacked at a time: no more than 64 MiB can come of them."""
+MOST_RATIO = 500
+"""What unpacks to more than so many times its size is taken for a bomb, beyond `FREE_OF_RATIO`."""
+FREE_OF_RATIO = 64 << 20
+SURE = 0.5
+"""Share of what may be taken from which on what a file will take is told from what it took, and
+share of that by which it may be wrong."""
+SEVERAL = 4
+"""What a text that is held as a whole takes while it is parsed, in times of its own size."""
 
 _MAGIC = ((b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
 _PACKED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
@@ -27,24 +39,52 @@ def chunks_of_lines(path: str | Path, size: int = CHUNK, *, nul: bool = False) -
     (`nul`: a text may hold NUL bytes, as after a crash); MissingExtraError where unpacking it
     needs an extra.
     """
-    rest = b""
-    with _unpacked(path) as file:
+    rest: list[bytes] = []
+    with _unpacked(path) as (file, plain):
+        bounds = _Bounds(path, plain)
         while block := _read(path, file, size):
+            bounds.check(len(block))
             if not nul and b"\0" in block:
                 raise TraceError(path, "is a binary file; expected text")
             cut = block.rfind(b"\n") + 1
             if cut:
-                yield rest + block[:cut]
-                rest = block[cut:]
-            else:
-                rest += block
-    if rest:
-        yield rest + b"\n"
+                yield b"".join((*rest, block[:cut]))
+                rest = []
+            rest.append(block[cut:])
+    if any(rest):
+        yield b"".join((*rest, b"\n"))
+
+
+class _Bounds:
+    """What may come of a file: checked while it is read, since nothing tells it beforehand."""
+
+    def __init__(self, path: str | Path, plain: BinaryIO) -> None:
+        self.path, self.plain = path, plain
+        self.size = Path(path).stat().st_size
+        self.text = 0
+        self.before, self.allowed = budget.held(), budget.left()
+
+    def check(self, count: int) -> None:
+        """Take note of `count` more bytes of text. Raises TraceError where a packed file becomes
+        far too large, MemoryLimitError where what is made of the text does, or will."""
+        self.text += count
+        if self.text > max(FREE_OF_RATIO, MOST_RATIO * self.size):
+            said = f"unpacks to more than {MOST_RATIO} times its size"
+            raise TraceError(self.path, f"{said}; where that is right, unpack it before")
+        taken = budget.held() - self.before
+        whole = taken * self.size / max(1, self.plain.tell())
+        if taken > self.allowed or (taken > SURE * self.allowed and whole > self.allowed / SURE):
+            raise budget.refusal(whole, self.allowed, "reading it", source=self.path)
 
 
 def read_bytes(path: str | Path) -> bytes:
     """Return the whole text of a file, unpacked; errors as in `chunks_of_lines`."""
-    return b"".join(chunks_of_lines(path))
+    pieces, size = [], 0
+    for piece in chunks_of_lines(path):
+        size += len(piece)
+        budget.require(SEVERAL * size, "its text, held as a whole,", source=path)
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def read_lines(path: str | Path) -> list[str]:
@@ -54,7 +94,7 @@ def read_lines(path: str | Path) -> list[str]:
 
 def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
     """Return the first bytes of a file, unpacked, as they are (it may be binary)."""
-    with _unpacked(path) as file:
+    with _unpacked(path) as (file, _):
         return _read(path, file, size)
 
 
@@ -92,15 +132,17 @@ def _zstandard() -> Any:
 
 
 class _Frames(io.RawIOBase):
-    """The text of Zstandard frames one after the other.
+    """The text of frames (xz: streams) one after the other, of which little is unpacked at a time.
 
-    The package's own stream reader takes a frame without an end for a whole one.
+    Zstandard's own stream reader takes a frame without an end for a whole one, and that of xz has
+    no limit of memory. `start` returns what unpacks one frame.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, start: Callable[[], Any]) -> None:
         self._file = file
-        self._decompressor = _zstandard().ZstdDecompressor()
+        self._start = start
         self._frame: Any = None
+        self._packed = memoryview(b"")
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
@@ -108,29 +150,35 @@ class _Frames(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
-            rest = self._file.read(CHUNK // 16)
-            if not rest:
+            self._packed = self._packed or memoryview(self._file.read(CHUNK // 16))
+            if not self._packed:
                 if self._frame is not None:
                     raise EOFError("the last frame has no end")
                 return 0
-            self._ready = memoryview(b"".join(self._take(rest)))
+            self._take()
         count = min(len(buffer), len(self._ready))
         buffer[:count] = self._ready[:count]
         self._ready = self._ready[count:]
         return count
 
-    def _take(self, packed: bytes) -> Iterator[bytes]:
-        while packed:
-            if self._frame is None:
-                self._frame = self._decompressor.decompressobj()
-            yield self._frame.decompress(packed)
-            packed = self._frame.unused_data if self._frame.eof else b""
+    def _take(self) -> None:
+        """Unpack the next piece of the frame, or of one after it."""
+        piece = self._packed[:PIECE]
+        taken = len(piece)
+        if self._frame is None and piece[0] == 0:  # streams of xz may have zeros between them
+            taken -= len(bytes(piece).lstrip(b"\0"))
+        else:
+            self._frame = self._frame or self._start()
+            self._ready = memoryview(self._frame.decompress(piece))
             if self._frame.eof:
+                taken -= len(self._frame.unused_data)
                 self._frame = None
+        self._packed = self._packed[taken:]
 
 
 @contextmanager
-def _unpacked(path: str | Path) -> Iterator[BinaryIO]:
+def _unpacked(path: str | Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Open a file, and yield its text and the file itself."""
     place = Path(path)
     if place.is_dir():
         raise TraceError(path, "is a folder; expected a file")
@@ -141,30 +189,35 @@ def _unpacked(path: str | Path) -> Iterator[BinaryIO]:
         plain.seek(0)
         kind = next((kind for magic, kind in _MAGIC if first.startswith(magic)), "")
         if kind == "gzip":
-            yield gzip.GzipFile(fileobj=plain)  # type: ignore[misc]  # reads as a BinaryIO does
+            text: Any = gzip.GzipFile(fileobj=plain)
         elif kind == "xz":
-            with lzma.open(plain) as file:
-                yield file  # type: ignore[misc]  # the same
+            most = max(1, budget.left())
+            text = io.BufferedReader(_Frames(plain, lambda: lzma.LZMADecompressor(memlimit=most)))
         elif kind == "zstd":
-            yield io.BufferedReader(_Frames(plain))
+            text = io.BufferedReader(_Frames(plain, _zstandard().ZstdDecompressor().decompressobj))
         else:
-            yield plain
+            text = plain
+        yield text, plain
 
 
 def _read(path: str | Path, file: BinaryIO, size: int) -> bytes:
     try:
         return file.read(size)
     except _PACKED as error:
-        what = "is cut off" if isinstance(error, EOFError) else "is damaged"
-        raise TraceError(path, f"{what}: unpacking it failed ({_first_line(error)})") from None
+        raise _unusable(path, error) from None
     except OSError as error:
         raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
     except Exception as error:
         if type(error).__name__ == "ZstdError":  # known by name: the package is optional
-            raise TraceError(
-                path, f"is damaged: unpacking it failed ({_first_line(error)})"
-            ) from None
+            raise _unusable(path, error) from None
         raise
+
+
+def _unusable(path: str | Path, error: Exception) -> TraceError:
+    said = _first_line(error)
+    what = "is cut off" if isinstance(error, EOFError) else "is damaged"
+    what = "needs too much memory" if "memory" in said.lower() else what  # a window, a dictionary
+    return TraceError(path, f"{what}: unpacking it failed ({said})")
 
 
 def _first_line(error: BaseException) -> str:
