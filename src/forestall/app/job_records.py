@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from forestall.adapters.slurm.jobs import job_records, looks_like_sacct, read_sacct
 from forestall.traces.files.parquet import is_parquet
+from forestall.traces.files.pipes import is_there
 from forestall.traces.jobs.job_records import in_window, looks_like
 from forestall.traces.jobs.job_records import read_job_records as read_table
 
@@ -50,4 +51,4 @@ def holds_job_records(path: Path) -> bool:
 
 
 def _is_sacct(path: Path) -> bool:
-    return path.is_file() and not is_parquet(path) and looks_like_sacct(path)
+    return is_there(path) and not path.is_dir() and not is_parquet(path) and looks_like_sacct(path)

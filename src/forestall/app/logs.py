@@ -17,6 +17,7 @@ from forestall.model.jobs import Jobs
 from forestall.traces.failures.raw import Head
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.parquet import is_parquet, parquet_columns
+from forestall.traces.files.pipes import is_there
 from forestall.traces.info import is_failure_log
 from forestall.traces.jobs.job_records_summary import describe_records
 from forestall.traces.jobs.swf import write_swf
@@ -72,7 +73,7 @@ def read_log(path: Path, values: Mapping[str, Any]) -> Jobs | Failures:
 
     Raises ParameterError for an option of the other kind of log.
     """
-    if not path.exists():
+    if not is_there(path):
         raise TraceError(path, "cannot be read: No such file or directory")
     failing = "failure_format" in values or is_failure_log(path)
     wrong = ("jobs", "processors_per_node") if failing else FAILURE_OPTIONS
@@ -91,7 +92,7 @@ def kind_of(path: Path) -> str:
 
     Raises TraceError for a table of such a folder that is nothing by itself.
     """
-    if not path.exists():
+    if not is_there(path):
         return "log"
     if is_site_folder(path):
         return "import"

@@ -25,6 +25,7 @@ from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.delimited import header_names
 from forestall.traces.files.findings import listed, shown
 from forestall.traces.files.packed import read_head, text_of
+from forestall.traces.files.pipes import is_there
 from forestall.traces.host_speeds import Speeds, read_speeds, speed_array
 from forestall.traces.info import is_failure_log
 from forestall.traces.jobs.table import REQUIRED
@@ -88,7 +89,7 @@ def read_host_traces(
     Raises TraceError where nothing can be used, ParameterError for a bad parameter.
     """
     place = Path(path)
-    if not place.exists():
+    if not is_there(place):
         raise TraceError(place, "cannot be read: No such file or directory")
     given = None if speeds is None else read_speeds(speeds)
     if _holds_metrics(place):

@@ -18,6 +18,7 @@ from forestall.traces.failures.formats import FORMATS
 from forestall.traces.failures.raw import Head
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.parquet import is_parquet
+from forestall.traces.files.pipes import is_there
 from forestall.traces.jobs.swf_rows import is_swf
 from forestall.traces.read import HEAD_LINES, read_failures, read_jobs
 
@@ -232,7 +233,7 @@ def describe_failures(failures: Failures) -> FailureInfo:
 
 
 def _read(path: Path, reading: dict[str, Any]) -> Jobs | Failures:
-    if not path.exists():
+    if not is_there(path):
         raise TraceError(path, "cannot be read: No such file or directory")
     if is_failure_log(path):
         return read_failures(path, **reading)

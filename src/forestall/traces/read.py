@@ -77,7 +77,7 @@ def job_format(path: str | Path) -> str:
     """Return the format of a job log: "swf", "usage" or "table". Raises TraceError where it is none
     of them."""
     place = Path(path)
-    if place.is_file() and is_parquet(place):
+    if is_parquet(place):
         return "table"
     lines = _head(place).lines
     if is_lanl_usage(lines):
@@ -137,7 +137,7 @@ def failure_format(path: Path) -> FailureFormat:
         if known.looks_like(head):
             return known
     names = ", ".join(known.name for known in FORMATS)
-    if path.is_file() and is_parquet(path):
+    if is_parquet(path):
         raise TraceError(path, "is Parquet, but no failure log; expected columns time,node")
     first = next((line for line in head.lines if line.strip()), "")
     if not first:
@@ -153,7 +153,7 @@ def _named(name: str) -> FailureFormat:
 
 
 def _head(path: Path) -> Head:
-    if path.is_file() and is_parquet(path):
+    if is_parquet(path):
         return Head(path, ())
     raw = read_head(path)
     if b"\0" in raw:

@@ -85,7 +85,7 @@ def read_scores(
     wanted = (*dict.fromkeys(score), failed)
     chosen = () if group is None else (group,)
     place = Path(path)
-    if place.is_file() and is_parquet(place):
+    if is_parquet(place):
         frame, lines, cleaning = _parquet(place, (*wanted, *chosen))
     else:
         frame, lines, cleaning = _csv(path, (*wanted, *chosen), strict=strict)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from forestall.model.cleaning import Action, Cleaning
 from forestall.model.errors import TraceError
+from forestall.traces.files.pipes import readable
 
 MOST_NAMED: Final = 100_000
 """Where more rows than this are of one kind, their files are named with how many each has."""
@@ -26,7 +27,7 @@ _PACKED: Final = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 def ends_open(path: str | Path) -> bool:
     """Return whether a file, if it is not packed, ends in the middle of a line: what Slurm's
     commands write ends with a newline."""
-    with Path(path).open("rb") as file:
+    with readable(path).open("rb") as file:
         if file.read(6).startswith(_PACKED) or file.seek(0, SEEK_END) == 0:
             return False
         file.seek(-1, SEEK_END)

@@ -43,6 +43,7 @@ from forestall.traces.failures.own_parquet import looks_like
 from forestall.traces.failures.raw import Head
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.parquet import is_parquet
+from forestall.traces.files.pipes import is_there
 from forestall.traces.jobs.swf_rows import is_swf
 from forestall.traces.site.folder import WRITTEN, is_site_folder, read_folder
 
@@ -183,7 +184,7 @@ def _refuse_idle(given: GivenRecords, files: dict[str, list[Path]]) -> None:
 
 def _kind(path: Path) -> str:
     """Return what a file or folder is; TraceError where it is nothing that is known."""
-    if not path.exists():
+    if not is_there(path):
         raise TraceError(path, "cannot be read: there is no such file or folder")
     if path.is_dir():
         return "failures" if list(path.glob("event_trace*.tab*")) else "folder"

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from forestall.model.errors import MissingExtraError, TraceError, of_system
 from forestall.traces.files import budget
+from forestall.traces.files.pipes import readable
 
 CHUNK = 8 << 20
 """Bytes of text taken at a time, so that a log never lies in memory as a whole."""
@@ -60,7 +61,7 @@ class _Bounds:
 
     def __init__(self, path: str | Path, plain: BinaryIO) -> None:
         self.path, self.plain = path, plain
-        self.size = Path(path).stat().st_size
+        self.size = readable(path).stat().st_size
         self.text = 0
         self.before, self.allowed = budget.held(), budget.left()
 
@@ -183,7 +184,7 @@ def _unpacked(path: str | Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     if place.is_dir():
         raise TraceError(path, "is a folder; expected a file")
     with of_system(path, "cannot be read"):
-        plain = place.open("rb")
+        plain = readable(place).open("rb")
     with plain:
         first = plain.read(8)
         plain.seek(0)

@@ -15,6 +15,7 @@ from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.model.site.coded import UNTOLD, Coded
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.pipes import readable
 
 with lazily():
     import polars as pl
@@ -43,7 +44,7 @@ def put_parquet(table: pl.DataFrame, path: Path, metadata: dict[str, str] | None
 def told_by(path: str | Path) -> dict[str, Any]:
     """Return what the metadata of a Parquet file tells, nothing where it is not ours or damaged."""
     try:
-        told = json.loads(pl.read_parquet_metadata(path).get(KEY, "{}"))
+        told = json.loads(pl.read_parquet_metadata(readable(path)).get(KEY, "{}"))
     except (pl.exceptions.PolarsError, OSError, ValueError):
         return {}
     return told if isinstance(told, dict) else {}
@@ -52,7 +53,7 @@ def told_by(path: str | Path) -> dict[str, Any]:
 def read_parquet(path: str | Path, columns: list[str] | None = None) -> pl.DataFrame:
     """Return a table. Raises TraceError where the file is damaged or none."""
     try:
-        return pl.read_parquet(path, columns=columns)
+        return pl.read_parquet(readable(path), columns=columns)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         said = (str(error).splitlines() or ["unknown"])[0]
         raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
@@ -115,18 +116,18 @@ def whole(
     return column.cast(pl.Int64).fill_null(missing).to_numpy().astype(dtype)
 
 
-def is_parquet(path: Path) -> bool:
-    """Return whether a file starts as Parquet does."""
+def is_parquet(path: str | Path) -> bool:
+    """Return whether a file is there and starts as Parquet does."""
     try:
-        with path.open("rb") as file:
+        with readable(path).open("rb") as file:
             return file.read(4) == b"PAR1"
-    except OSError:
+    except (OSError, TraceError):
         return False
 
 
 def parquet_columns(path: Path) -> tuple[str, ...]:
     """Return the columns of a Parquet file; none where it is damaged."""
     try:
-        return tuple(pl.read_parquet_schema(path))
+        return tuple(pl.read_parquet_schema(readable(path)))
     except (pl.exceptions.PolarsError, OSError, ValueError):
         return ()

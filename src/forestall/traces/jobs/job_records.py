@@ -71,7 +71,7 @@ def read_job_records(
     where the file cannot be used, ParameterError for a bad parameter.
     """
     place = Path(path)
-    if place.is_file() and is_parquet(place):
+    if is_parquet(place):
         sheet = _parquet(place, strict)
     else:
         sheet = read_sheet(place, REQUIRED, ("cores",), strict=strict)
@@ -122,7 +122,7 @@ def write_job_records(records: JobRecords, path: str | Path) -> None:
 
 def looks_like(path: Path) -> bool:
     """Return whether a file holds such a table."""
-    if path.is_file() and is_parquet(path):
+    if is_parquet(path):
         return set(REQUIRED) <= set(parquet_columns(path))
     first = next(iter(text_of(read_head(path)).splitlines()), "")
     return set(REQUIRED) <= set(header_names(first))

@@ -37,7 +37,7 @@ def read_job_table(path: str | Path, *, strict: bool = False) -> Jobs:
     Raises TraceError where the file cannot be used; with `strict` for the first such row.
     """
     place = Path(path)
-    if place.is_file() and is_parquet(place):
+    if is_parquet(place):
         return jobs_from_table(read_parquet(place), source=str(path), strict=strict)
     return _jobs_of(read_sheet(path, REQUIRED, OPTIONAL, strict=strict), str(path))
 

@@ -112,7 +112,7 @@ def metric_format(path: Path, asked: MetricSelection = WHATEVER) -> MetricFormat
 
 def guess(path: Path, asked: MetricSelection = WHATEVER) -> MetricFormat | None:
     """Return the format of a file of metrics by its first bytes, None where it is none."""
-    if path.is_file() and is_parquet(path):
+    if is_parquet(path):
         return _BY_NAME["table"]
     if day_files.is_day_file(path):
         return _BY_NAME["days"]
@@ -151,7 +151,7 @@ def is_metrics(path: Path) -> bool:
         return any(is_metrics(file) for file in files[:50] if file.stat().st_size)
     if day_files.is_day_file(path):
         return True
-    parquet = path.is_file() and is_parquet(path)
+    parquet = is_parquet(path)
     raw = b"" if parquet else read_head(path, HEAD)
     if b"\0" in raw and not hostload.is_tar(raw):
         return False

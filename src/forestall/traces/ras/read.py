@@ -74,7 +74,7 @@ def read_ras(
     least = None if severity is None else severity_of(severity)
     single_system(Options(None if system is None else str(system)), "an event log")
     records = RasColumns(Findings(path, strict), templates, None if least is None else int(least))
-    if place.is_file() and is_parquet(place):
+    if is_parquet(place):
         read_parquet(place, records, progress)
     else:
         how = _form(place, format)
@@ -91,7 +91,7 @@ def read_ras(
 def ras_format(path: str | Path) -> str | None:
     """Return the name of a log's form, None where it is none that is known."""
     place = Path(path)
-    if place.is_file() and is_parquet(place):
+    if is_parquet(place):
         return "parquet"
     try:
         how = _form(place, None)

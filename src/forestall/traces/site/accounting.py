@@ -32,6 +32,7 @@ from forestall.traces.files.parquet import (
     whole_column,
     write_parquet,
 )
+from forestall.traces.files.pipes import is_there, readable
 
 with lazily():
     import polars as pl
@@ -291,7 +292,7 @@ def write_jobs(runs: Accounting, path: str | Path, zero: int) -> int:
 
 def _told(path: str | Path, kind: str) -> Mapping[str, Any]:
     """Return the metadata; TraceError where it is not that of such a file."""
-    if not Path(path).is_file():
+    if not is_there(path):
         raise TraceError(path, "cannot be read: no such file")
     told = told_by(path)
     if told.get("kind") != kind:
@@ -301,7 +302,7 @@ def _told(path: str | Path, kind: str) -> Mapping[str, Any]:
 
 
 def _columns(path: str | Path, *names: str) -> pl.DataFrame:
-    check_columns(path, tuple(pl.read_parquet_schema(path)), names)
+    check_columns(path, tuple(pl.read_parquet_schema(readable(path))), names)
     return read_parquet(path, list(names))
 
 
