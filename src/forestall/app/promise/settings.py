@@ -49,7 +49,7 @@ class Promise(Model):
 
     def needed(self, jobs: Jobs, world: Any, parameters: AnyParameters) -> float:
         """See `Model`."""
-        return simulate.needed(len(jobs), parameters.nodes)
+        return simulate.needed(len(jobs), dict(parameters)["nodes"])
 
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""

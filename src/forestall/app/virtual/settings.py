@@ -64,7 +64,7 @@ class Virtual(Model):
 
     def needed(self, jobs: Jobs, world: Any, parameters: AnyParameters) -> float:
         """See `Model`."""
-        return simulate.needed(int(jobs.size.sum()), parameters.nodes)
+        return simulate.needed(int(jobs.size.sum()), dict(parameters)["nodes"])
 
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
