@@ -6,23 +6,30 @@ WORKERS ?= 3
 
 DEMO := .venv
 DEV := .venv-dev
+LOW := .venv-lowest
 BIN := $(DEV)/bin
 
 # Streams of events for the engine: how many, and from which seed on.
 SEEDS ?= 1000000
 FIRST ?= 0
 
-.PHONY: help demo test debian lint types imports unit seeds live-seeds lies coverage clean
+# What runs with the lowest versions that pyproject.toml allows: what touches other packages most.
+LOWEST_TESTS ?= tests/test_versions.py tests/test_public_api.py tests/test_lazy.py tests/model tests/show \
+  tests/traces tests/app/runs tests/cli/test_help.py tests/cli/test_commands.py tests/cli/test_bad_input.py
+
+.PHONY: help demo test debian lint types imports unit lowest constraints seeds live-seeds lies coverage clean
 
 help:
 	@echo "make demo      install into $(DEMO) and run the demonstration"
 	@echo "make test      everything that must hold: style, types, imports, tests"
 	@echo "make debian lint types imports unit   the same, one at a time"
+	@echo "make lowest    the quicker tests with the lowest versions that pyproject.toml allows"
+	@echo "make constraints  look up newest and lowest versions anew: constraints.txt, constraints-lowest.txt"
 	@echo "make seeds     a million streams of events against the engine: SEEDS=, FIRST=, WORKERS="
 	@echo "make live-seeds  the same against the live controller on a modelled cluster"
 	@echo "make lies      every lie about runs of every kind, told to the certifier"
 	@echo "make coverage  the tests with compilation off, and what they reach"
-	@echo "make clean     remove both environments and the caches"
+	@echo "make clean     remove all environments and the caches"
 
 demo: $(DEMO)/.installed
 	$(DEMO)/bin/forestall demo
@@ -66,6 +73,18 @@ unit: export PYTHONDONTWRITEBYTECODE :=
 unit: $(DEV)/.installed
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
+lowest: $(LOW)/.installed
+	$(LOW)/bin/python -m pytest -n $(WORKERS) -m "not slow" $(PYTEST_ARGS) $(LOWEST_TESTS)
+
+# The lowest ones keep to what the file has; without it the newest pydantic-core would pull pydantic up with it.
+# libvirt-python and torch are in neither: the one must be built, the other is huge.
+COMPILE := $(DEV)/uv/bin/uv pip compile -q pyproject.toml --extra all --extra mpi --extra dev --python-version 3.11 \
+  --only-binary :all: --no-binary drain3 --no-annotate --custom-compile-command "make constraints"
+constraints: $(DEV)/.installed
+	$(PYTHON) -m venv $(DEV)/uv && $(DEV)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(COMPILE) --upgrade -o constraints.txt
+	$(COMPILE) --resolution lowest-direct -o constraints-lowest.txt
+
 seeds: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.engine_seeds $(FIRST) $(SEEDS) $(WORKERS)
 
@@ -83,15 +102,18 @@ coverage: $(DEV)/.installed
 # Installed in place: an edit of the sources needs no new installation, only one of pyproject.toml does.
 $(DEMO)/.installed: EXTRAS := plot,serve
 $(DEV)/.installed: EXTRAS := all,dev
-$(DEMO)/.installed $(DEV)/.installed: pyproject.toml
+$(LOW)/.installed: EXTRAS := all,mpi,dev
+$(LOW)/.installed: LIMITS := -c constraints-lowest.txt
+$(LOW)/.installed: constraints-lowest.txt
+$(DEMO)/.installed $(DEV)/.installed $(LOW)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "$(PYTHON) is too old: Python 3.11 or later is needed (make PYTHON=... $(MAKECMDGOALS))"; exit 1; }
 	@$(PYTHON) -m venv $(@D) || \
 	  { echo "$(PYTHON) cannot make environments (on Debian: apt install python3-venv)"; exit 1; }
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(LIMITS) -e '.[$(EXTRAS)]'
 	@[ $(@D) != $(DEV) ] || $(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[libvirt]' \
 	  >/dev/null 2>&1 || echo "tests with libvirt will be skipped: its Python package cannot be built here"
 	@touch $@
 
 clean:
-	rm -rf $(DEMO) $(DEV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .coverage
+	rm -rf $(DEMO) $(DEV) $(LOW) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .coverage

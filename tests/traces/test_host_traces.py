@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import MemoryLimitError, ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.traces import host_traces
+from forestall.traces.files import budget
 from forestall.traces.generate.hosts import ORIGIN, generate_hosts, host_load
 from forestall.traces.host_speeds import Speeds, read_speeds, speed_array, write_speeds
 from forestall.traces.host_traces import (
@@ -173,13 +174,13 @@ def test_a_period_that_the_samples_do_not_fill_is_refused(period: int) -> None:
 
 
 def test_a_grid_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_traces, "MOST_BYTES", 16_000)
+    monkeypatch.setattr(budget, "left", lambda: 16_000 * host_traces.COPIES)
     rows = [(0, 0, 0.5, 0.5), (60 * 1500, 0, 0.5, 0.5)]
-    with pytest.raises(TraceError, match=r"\(days\).*\(period 91s\)"):  # 24,016 bytes
+    with pytest.raises(MemoryLimitError, match=r"\(days\).*\(period 91s\)"):  # 24,016 bytes
         host_traces_of_metrics(metrics_of(rows))
     assert host_traces_of_metrics(metrics_of(rows), period=91).samples == 990
     log = Failures.build([0, 60 * 3000], [0, 1], [60, 60])
-    with pytest.raises(TraceError, match=r"2 hosts with 3,000 samples of 60 s"):
+    with pytest.raises(MemoryLimitError, match=r"2 hosts with 3,000 samples of 60 s"):
         host_traces_of_failures(log)
 
 

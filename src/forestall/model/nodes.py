@@ -13,7 +13,7 @@ from forestall.model.errors import ParameterError
 
 _FEW = 32
 """Nodes up to which numbers are walked one by one, which is quicker than by arrays."""
-_PART = re.compile(r"(\d+)(?:-(\d+))?")
+_PART = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
 def _spans(numbers: list[int]) -> Iterator[tuple[int, int]]:
@@ -25,6 +25,19 @@ def _spans(numbers: list[int]) -> Iterator[tuple[int, int]]:
                 yield first, stop
             first = one
         stop = one + 1
+    if stop >= 0:
+        yield first, stop
+
+
+def _joined(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield ranges in order, those that meet or overlap as one: none is written out."""
+    first, stop = -1, -1
+    for one, end in sorted(spans):
+        if one > stop:
+            if stop >= 0:
+                yield first, stop
+            first = one
+        stop = max(stop, end)
     if stop >= 0:
         yield first, stop
 
@@ -60,15 +73,15 @@ class NodeSet:
     def parse(cls, text: str) -> NodeSet:
         """Return the set that a hostlist such as ``0-3,7`` names; ParameterError where it is
         none."""
-        numbers: list[int] = []
+        spans: list[tuple[int, int]] = []
         for part in filter(None, text.strip().split(",")):
             match = _PART.fullmatch(part.strip())
             first = int(match[1]) if match else 0
             last = int(match[2]) if match and match[2] else first
             if match is None or last < first:
                 raise ParameterError("nodes", text, "a hostlist such as 0-3,7")
-            numbers.extend(range(first, last + 1))
-        return cls.of(numbers)
+            spans.append((first, last + 1))
+        return cls(tuple(_joined(spans)))
 
     def array(self) -> Ints:
         """Return the node numbers, ascending, int64[len(self)]."""

@@ -18,6 +18,8 @@ MAX_SECONDS: Final = 2**36
 """No time or duration may reach this (2,177 years): event keys pack a time into 36 bits."""
 MOST_PROCESSORS: Final = 2**16
 """A node's processors, at most: work and what is compared with it stay within 64 bits."""
+MOST_NODES: Final = 2**20
+"""A machine's nodes, at most: what the simulator packs into keys has room for no more."""
 MOST_ROUNDED: Final = 1e-3
 """Share of a duration that may go as it becomes whole seconds, as that of ``1.3333h`` does."""
 

@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from forestall.model.errors import ParameterError
-from forestall.model.units import MOST_PROCESSORS, parse_size
+from forestall.model.units import MOST_NODES, MOST_PROCESSORS, parse_size
 
 PROCESSOR: Final = 1000
 """One processor, in the thousandths that rates and capacities are counted in."""
@@ -223,7 +223,6 @@ class TaskDecision:
 
 
 SIZES: Final = "how many nodes of how many processors, and of what memory, as in 48x4+16x8:64GiB"
-MOST_NODES: Final = 2**20
 _SIZE: Final = re.compile(r"([1-9][0-9]{0,6})x([1-9][0-9]{0,6})(?::(.+))?")
 _MEBI: Final = 2**20
 

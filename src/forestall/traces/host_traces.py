@@ -22,6 +22,7 @@ from forestall.model.failures import Failures
 from forestall.model.hosts import HostTraces
 from forestall.model.metrics import Metrics
 from forestall.model.units import MAX_SECONDS
+from forestall.traces.files import budget
 from forestall.traces.files.delimited import header_names
 from forestall.traces.files.findings import listed, shown
 from forestall.traces.files.packed import read_head, text_of
@@ -40,8 +41,8 @@ FAILURE_PERIOD: Final = 60
 """Seconds of a sample of hosts that a failure log tells of."""
 DOWNTIME: Final = 120
 """Seconds that a failure lasts whose log does not tell it."""
-MOST_BYTES: Final = 2_000_000_000
-"""Of a grid: more would not leave room for what a run makes of it."""
+COPIES: Final = 4
+"""How often a run has what is in a grid, itself among them."""
 SLACK: Final = 1.1
 """Loads up to this are rounding around 1; larger ones say that these are no shares."""
 
@@ -318,16 +319,13 @@ def _checked_period(period: int | None) -> int | None:
 
 
 def _fits(source: str, hosts: int, samples: int, period: int, columns: int) -> None:
-    """Raise TraceError where a grid is larger than memory should be asked for."""
-    size = 8 * hosts * samples * columns
-    if size > MOST_BYTES:
-        longer = math.ceil(period * size / MOST_BYTES)
-        raise TraceError(
-            source,
-            f"{hosts:,} hosts with {samples:,} samples of {period} s are {size / 1e9:.1f} GB; "
-            f"expected at most {MOST_BYTES / 1e9:.0f} GB: choose fewer days ({{days}}) or a longer "
-            f"period ({{period}} {longer}s)",
-        )
+    """Raise MemoryLimitError where a grid is larger than memory should be asked for."""
+    size, allowed = COPIES * 8 * hosts * samples * columns, budget.left()
+    if size > allowed:
+        longer = math.ceil(period * size / max(1, allowed))
+        what = f"{hosts:,} hosts with {samples:,} samples of {period} s"
+        hint = f"choose fewer days ({{days}}) or a longer period ({{period}} {longer}s)"
+        raise budget.refusal(size, allowed, what, hint, source=source)
 
 
 def _gridded(place: Int, value: Floats, shape: tuple[int, int]) -> Floats:

@@ -206,7 +206,7 @@ def _csv(path: str | Path, required: Sequence[str], *, strict: bool) -> Read:
     wanted = [name for name in dict.fromkeys((*required, GROUP)) if name in names]
     places = [f"c{k}" for k in range(len(names))]  # names may stand twice, or be missing
     try:
-        if b"\n\n" in body or b"\n\r\n" in body:
+        if body[:1] in b"\r\n" or b"\n\n" in body or b"\n\r\n" in body:
             raise pl.exceptions.ComputeError("blank lines")
         frame = pl.read_csv(
             body,

@@ -5,12 +5,22 @@ from __future__ import annotations
 import gzip
 import lzma
 import sys
+import tracemalloc
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from forestall.model.errors import InputError, MissingExtraError
-from forestall.traces.files.packed import bytes_of, chunks_of_lines, pack, read_bytes, text_of
+from forestall.model.errors import InputError, MemoryLimitError, MissingExtraError, TraceError
+from forestall.traces.files import budget, packed
+from forestall.traces.files.packed import (
+    bytes_of,
+    chunks_of_lines,
+    pack,
+    read_bytes,
+    read_head,
+    text_of,
+)
 from forestall.traces.files.tokens import filled_lines, single_spaced
 from forestall.traces.jobs.swf import read_swf_file
 
@@ -94,4 +104,84 @@ def test_gzip_and_xz_inside_out(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(lzma.compress(TEXT)))
     with pytest.raises(InputError, match="is a binary file"):
+        read_bytes(path)
+
+
+def bomb(path: Path, suffix: str, unit: bytes, size: int) -> Path:
+    """Write a packed file of so many bytes, all alike."""
+    pack(path, unit * (size // len(unit)), suffix)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_little_is_unpacked_at_a_time(tmp_path: Path, suffix: str) -> None:
+    if suffix == ".zst":
+        pytest.importorskip("zstandard")
+    path = bomb(tmp_path / "a", suffix, b"a", 300 << 20)
+    tracemalloc.start()
+    try:
+        assert read_head(path, 1000) == b"a" * 1000
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_what_unpacks_to_far_too_much_is_refused(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if suffix == ".zst":
+        pytest.importorskip("zstandard")
+    path = bomb(tmp_path / "a", suffix, b"one line\n", 9 << 20)
+    assert len(read_bytes(path)) == 9 << 20  # as large as that may be, whatever the ratio
+    monkeypatch.setattr(packed, "FREE_OF_RATIO", 1 << 20)
+    with pytest.raises(TraceError, match=r"more than 500 times its size; .* unpack it before"):
+        read_bytes(path)
+
+
+def test_a_window_that_is_too_large_is_told_apart_from_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.xz"
+    pack(path, TEXT, ".xz")
+    monkeypatch.setattr(budget, "left", lambda: 1000)
+    with pytest.raises(TraceError, match="needs too much memory: unpacking it failed"):
+        list(chunks_of_lines(path))
+
+
+def test_a_text_that_would_not_fit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(TEXT * 100)
+    monkeypatch.setattr(budget, "left", lambda: len(TEXT) * 399)
+    with pytest.raises(MemoryLimitError, match=rf"^{path}: its text, held as a whole, would take"):
+        read_bytes(path)
+    assert b"".join(chunks_of_lines(path)) == TEXT * 100 + b"\n"
+
+
+@pytest.mark.parametrize(("grows", "told"), [(700, "1.00 kB"), (60, None)])
+def test_what_is_made_of_a_text_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grows: int, told: str | None
+) -> None:
+    """A reader that takes so many bytes for each piece; what all will take is told from those."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"abc\n" * 1000)
+    taken = count(0, grows)
+    monkeypatch.setattr(budget, "left", lambda: 1000)
+    monkeypatch.setattr(budget, "held", lambda: next(taken))
+    if told is None:
+        assert sum(map(len, chunks_of_lines(path, 400))) == 4000
+    else:
+        with pytest.raises(MemoryLimitError, match=rf"reading it would take .* and {told} may be"):
+            list(chunks_of_lines(path, 400))
+
+
+def test_zeros_between_streams_of_xz(tmp_path: Path) -> None:
+    path = tmp_path / "a.xz"
+    one = lzma.compress(TEXT)
+    path.write_bytes(one + b"\0" * 8 + one + b"\0" * 4)
+    assert read_bytes(path) == TEXT + TEXT + b"\n"
+    path.write_bytes(one + b"rest")
+    with pytest.raises(TraceError, match="is damaged"):
         read_bytes(path)

@@ -79,6 +79,10 @@ class Cycle(Model):
             more["forecasts"] = failures.forecasts(settings)
         return simulate.simulate_cycle(jobs, failures.traces, **more)
 
+    def needed(self, jobs: Jobs, world: Any, parameters: AnyParameters) -> float:
+        """See `Model`."""
+        return simulate.needed(len(jobs), simulate.hosts_of(getattr(world, "traces", world)))
+
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
         return has_kernels("cycle_*/loop_kernels.*.nbc")

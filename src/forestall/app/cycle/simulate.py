@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from forestall.app.cycle.result import CycleResult
 from forestall.app.kit.checked import checked
 from forestall.app.kit.given import jobs_of
+from forestall.app.kit.model import COMPILED
 from forestall.app.kit.own import own_of
 from forestall.decide.cycle.own import HostScheduler, OwnScheduler
 from forestall.model.errors import ParameterError
@@ -20,6 +21,7 @@ from forestall.simulate.cycle.forecasts import ABOUT_HOSTS, Forecasts
 from forestall.simulate.cycle.parameters import CycleParameters
 from forestall.simulate.cycle.prepare import prepare_guests
 from forestall.simulate.cycle.run import play_cycle
+from forestall.traces.files import budget
 from forestall.traces.host_traces import (
     host_traces_of_failures,
     host_traces_of_metrics,
@@ -29,6 +31,8 @@ from forestall.traces.host_traces import (
 if TYPE_CHECKING:
     from forestall.simulate.clock.progress import Progress
 
+JOB, SAMPLE = 600, 32
+"""Bytes that a job and a sample of a host take in a run, about."""
 KEPT: Final = 2
 """Sets of parameters about hosts whose forecasts are kept for runs to come."""
 
@@ -78,7 +82,12 @@ def simulate_cycle(
     name = scheduler if decider is None else decider.name
     settings = checked(CycleParameters, {"scheduler": name, **parameters})
     traces = hosts_of(hosts)
-    workload = prepare_guests(jobs_of(jobs), traces, settings)
+    given = jobs_of(jobs)
+    what = (
+        f"a run of {len(given):,} guests on {len(traces):,} hosts with {traces.samples:,} samples"
+    )
+    budget.require(needed(len(given), traces), what, hint="choose fewer {days}")
+    workload = prepare_guests(given, traces, settings)
     outcome = play_cycle(
         workload,
         traces,
@@ -90,6 +99,11 @@ def simulate_cycle(
     )
     sources = {"jobs": workload.jobs.source, "hosts": traces.source}
     return CycleResult(outcome, sources, workload.cleaning + traces.cleaning)
+
+
+def needed(jobs: int, hosts: HostTraces) -> float:
+    """Return the bytes that a run takes beside its traces, about."""
+    return COMPILED + JOB * jobs + SAMPLE * hosts.load.size
 
 
 def hosts_of(hosts: HostTraces | Metrics | Failures | str | Path) -> HostTraces:

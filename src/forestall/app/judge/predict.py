@@ -204,9 +204,10 @@ def ask(path: Path, asked: PredictionQuestion) -> dict[str, Any]:
     length = parse_duration(asked.ahead, "ahead")
     if length <= 0:
         raise ParameterError("ahead", asked.ahead, "a duration above 0")
-    chosen = np.arange(learner.nodes) if asked.nodes is None else NodeSet.parse(asked.nodes).array()
-    if len(chosen) == 0 or chosen[-1] >= learner.nodes:
+    ranges = NodeSet.parse(f"0-{learner.nodes - 1}" if asked.nodes is None else asked.nodes)
+    if not ranges or ranges.ranges[-1][1] > learner.nodes:
         raise ParameterError("nodes", asked.nodes, f"numbers from 0 to {learner.nodes - 1}")
+    chosen = ranges.array()
     risk = learner.failure_probability(chosen, at, at + length)
     median = learner.time_to_failure(chosen)
     names = learner.seen.failures.names

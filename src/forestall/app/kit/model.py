@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     AnyResult = Result | VirtualResult | CycleResult
 
 
+COMPILED = 120_000_000
+"""Bytes that compiled code and what compiles it take, about."""
+
+
 def _loaded(place: str) -> Callable[..., Any]:
     """Return the function or class that stands at ``module:name``."""
     module, _, name = place.partition(":")
@@ -138,6 +142,10 @@ class Model(ABC):
     def simulate(self, jobs: Jobs, failures: Any, **more: Any) -> AnyResult:
         """Play one run against what `world` returned; keywords are those of
         `app.promise.simulate.simulate`."""
+
+    @abstractmethod
+    def needed(self, jobs: Jobs, world: Any, parameters: AnyParameters) -> float:
+        """Return the bytes that such a run takes beside what is read for it, about."""
 
     def alike(self, parameters: AnyParameters) -> AnyParameters:
         """Return parameters of which the same result comes: one for all that differ in nothing

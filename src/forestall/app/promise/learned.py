@@ -13,8 +13,9 @@ from forestall.engine.promise.plugin import Placement, Plugin
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.observations import Observations
 from forestall.predict.learner import Learner
-from forestall.predict.tabulated import Tabulated, tabulate
+from forestall.predict.tabulated import CHUNK, Tabulated, moments, tabulate
 from forestall.simulate.kit.failures import expected_downtime
+from forestall.traces.files import budget
 from forestall.traces.files.bundle import read_bundle, write_bundle
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 TABLE_FILE = "predictions.npz"
 WHAT = "forestall table of predictions"
 VERSION = 1
+WORKED_OUT = 16
+"""Bytes that a cell takes while it is worked out, about."""
 
 
 def answers(
@@ -55,13 +58,24 @@ def answers(
     end = max(start + 1, last, log.span if len(log) else 0)
     if not beside:
         later = Observations.of(log, begin=start, end=end, nodes=settings.nodes)
-        return tabulate(learner, later, settings.nodes)
+        return _tabulated(learner, later, settings.nodes)
     beside.check(learner)
     since = learner.seen.end
     whole = beside.observed(log, since, max(end, beside.end + 1), settings.nodes)
     learner = learner.copy()
     learner.observe(whole.between(since, start))
-    return tabulate(learner, whole.between(start, whole.end), settings.nodes)
+    return _tabulated(learner, whole.between(start, whole.end), settings.nodes)
+
+
+def _tabulated(learner: Learner, later: Observations, nodes: int) -> Tabulated:
+    """Return what a learner will say; MemoryLimitError where that would be too much."""
+    horizons = len(learner.horizons)
+    every = max(learner.seen.nodes, later.nodes)
+    rows = len(moments(later, every * horizons))
+    size = 4 * rows * nodes * horizons + WORKED_OUT * max(CHUNK, every * horizons)
+    what = f"the predictor's table of {rows:,} moments, {nodes:,} nodes and {horizons} horizons"
+    budget.require(size, what, count=nodes, of="{nodes}")
+    return tabulate(learner, later, nodes)
 
 
 def _when(time: int, log: Failures) -> str:

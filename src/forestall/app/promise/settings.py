@@ -47,6 +47,10 @@ class Promise(Model):
         """See `Model`."""
         return simulate.simulate(jobs, failures, **more)
 
+    def needed(self, jobs: Jobs, world: Any, parameters: AnyParameters) -> float:
+        """See `Model`."""
+        return simulate.needed(len(jobs), dict(parameters)["nodes"])
+
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
         given = dict(parameters)

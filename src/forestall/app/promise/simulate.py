@@ -10,6 +10,7 @@ from forestall.app.kit.beside import Beside
 from forestall.app.kit.checked import checked
 from forestall.app.kit.given import failures_of, jobs_of
 from forestall.app.kit.learned import by_name
+from forestall.app.kit.model import COMPILED
 from forestall.app.kit.own import own_of
 from forestall.app.promise.hazard import at_start
 from forestall.app.promise.learned import answers, plugin_of
@@ -29,6 +30,7 @@ from forestall.simulate.kit.failures import expected_downtime, prepare_failures
 from forestall.simulate.promise.parameters import NAMED, Parameters
 from forestall.simulate.promise.prepare import foreseen_by, prepare_jobs
 from forestall.simulate.promise.run import first_moment, play
+from forestall.traces.files import budget
 from forestall.traces.maintenance import read_maintenance
 from forestall.traces.topology import read_topology
 from forestall.traces.users import read_users
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from forestall.predict.base import Predictor
     from forestall.predict.tabulated import Tabulated
 
+JOB, NODE = 600, 200
+"""Bytes that a job and a node take in a run, about: arrays, tables, and what is written."""
 WITH_BESIDE: Final = "a predictor that has learnt, with {events} or {metrics}"
 
 
@@ -98,10 +102,13 @@ def simulate(
         named = {"placement": placement, **named}
     settings, asks = _settings_of(named, predictor, run_log)
     log = prepare_failures(run_log, settings)
+    given = jobs_of(jobs)
+    what = f"a run of {len(given):,} jobs on {settings.nodes:,} nodes"
+    budget.require(needed(len(given), settings.nodes), what, count=len(given), of="jobs")
     outages, played = None, log
     if maintenance is not None:
         outages, played = _planned(maintenance, log, settings)
-    workload = prepare_jobs(jobs_of(jobs), log, settings)
+    workload = prepare_jobs(given, log, settings)
     period = log.span if settings.repeat_failures else 0
     start = first_moment(workload, played)
     beside = Beside.of(run_log, events, metrics)
@@ -134,6 +141,11 @@ def simulate(
     sources = {"jobs": workload.jobs.source, "failures": log.source}
     cleaning = workload.cleaning + played.cleaning
     return Result(outcome, sources, cleaning, plugin is not None, known, table, outages)
+
+
+def needed(jobs: int, nodes: int) -> float:
+    """Return the bytes that a run takes, about."""
+    return COMPILED + JOB * jobs + NODE * nodes
 
 
 def _settings_of(

@@ -36,6 +36,7 @@ from forestall.show.page import page, write_page
 from forestall.show.shown import Shown
 from forestall.show.style import has_matplotlib
 from forestall.show.svg import save
+from forestall.traces.files import budget
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,6 +51,8 @@ Logs = tuple["Jobs", Any, "Training | None", dict[str, Any]]
 besides."""
 Point = tuple[int, "AnyParameters"]
 MOST_CHUNK = 8
+PROCESS = 200_000_000
+"""Bytes that a worker process takes before its first run, about."""
 WORTH_IT = 4.0
 """Seconds of work below which more processes cost more than they save."""
 
@@ -136,7 +139,7 @@ def run_sweep(
     if workers is None and on is None and len(plan.points) > 1:
         measured(plan, logs, plan.points[0])  # compiled by now
     short = (time.monotonic() - began) * len(plan.points) < WORTH_IT
-    number = workers or (1 if short else cores())
+    number = _fitting(plan, logs, workers or (1 if short else cores()), given=workers is not None)
     total = len(plan.points)
     with Kept(out, plan.fingerprint, total, force=force) as kept:
         resumed = len(kept.done)
@@ -171,6 +174,20 @@ def _with_alike(
     """Return finished points, and those that give the same, without those that are kept."""
     told = {k: measures for number, measures in finished for k in plan.same[number]}
     return [(k, told[k]) for k in sorted(told) if k not in kept.done]
+
+
+def _fitting(plan: Plan, logs: Logs, workers: int, *, given: bool) -> int:
+    """Return how many worker processes to start: no more than fit into memory. Raises
+    MemoryLimitError where more were asked for."""
+    number = min(workers, max(1, len(plan.points) - 1))
+    if number == 1:
+        return 1
+    largest = max(plan.points, key=lambda point: getattr(point, "nodes", 0))
+    each = PROCESS + plan.model.needed(*logs[:2], largest)
+    if given:
+        what = f"{number} worker processes ({{workers}})"
+        budget.require(number * each, what, count=number, of="of them")
+    return max(1, min(number, int(budget.left() / each)))
 
 
 def cores() -> int:

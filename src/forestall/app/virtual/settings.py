@@ -62,6 +62,10 @@ class Virtual(Model):
         """See `Model`."""
         return simulate.simulate_virtual(jobs, failures, **more)
 
+    def needed(self, jobs: Jobs, world: Any, parameters: AnyParameters) -> float:
+        """See `Model`."""
+        return simulate.needed(int(jobs.size.sum()), dict(parameters)["nodes"])
+
     def is_compiled(self, parameters: AnyParameters) -> bool:
         """See `Model`."""
         return has_kernels("virtual_*/loop_kernels.*.nbc")

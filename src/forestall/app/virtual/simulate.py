@@ -12,6 +12,7 @@ import numpy as np
 from forestall.app.kit.checked import checked
 from forestall.app.kit.given import failures_of, jobs_of
 from forestall.app.kit.learned import by_name
+from forestall.app.kit.model import COMPILED
 from forestall.app.kit.own import own_of
 from forestall.app.virtual.predictions import predictions_for
 from forestall.app.virtual.result import VirtualResult
@@ -28,6 +29,7 @@ from forestall.simulate.virtual.outcome import VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.prepare import prepare_virtual
 from forestall.simulate.virtual.run import first_moment, play_virtual
+from forestall.traces.files import budget
 
 if TYPE_CHECKING:
     from forestall.app.virtual.predictions import TimesToFailure
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 NAMED: Final = ("synthetic", "recorded", "hazard")
 """Predictors that a name is enough for."""
+TASK, NODE = 250, 200
+"""Bytes that a task and a node take in a run, about: arrays, tables, and what is written."""
 MOST_FAILURES: Final = 20_000_000
 """Failures of a log that is repeated, at most."""
 
@@ -92,7 +96,11 @@ def simulate_virtual(
     name = strategy if decider is None else decider.name
     settings = checked(VirtualParameters, {"strategy": name, **parameters})
     log = prepare_failures(run_log, settings)
-    workload = prepare_virtual(jobs_of(jobs), settings)
+    given = jobs_of(jobs)
+    tasks = int(given.size.sum())
+    what = f"a run of {tasks:,} tasks on {settings.nodes:,} nodes"
+    budget.require(needed(tasks, settings.nodes), what, count=tasks, of="tasks")
+    workload = prepare_virtual(given, settings)
     end = horizon(workload, settings)
     if settings.repeat_failures:
         log = repeated(log, end)
@@ -108,6 +116,11 @@ def simulate_virtual(
     )
     sources = {"jobs": workload.jobs.source, "failures": log.source}
     return VirtualResult(outcome, sources, workload.cleaning + log.cleaning, predictor)
+
+
+def needed(tasks: int, nodes: int) -> float:
+    """Return the bytes that a run takes, about."""
+    return COMPILED + TASK * tasks + NODE * nodes
 
 
 def horizon(workload: VirtualWorkload, parameters: VirtualParameters) -> int:

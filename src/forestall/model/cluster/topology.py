@@ -7,6 +7,7 @@ from typing import Final
 
 from forestall.model.errors import ParameterError
 from forestall.model.nodes import NodeSet
+from forestall.model.units import MOST_NODES
 
 CONTIGUOUS: Final = "contiguous"
 FORM: Final = "contiguous, the nodes of a switch such as 16, or switches such as s0=0-15 s1=16-31"
@@ -70,7 +71,7 @@ class Topology:
         if plain == CONTIGUOUS:
             return cls()
         if plain.isascii() and plain.isdigit():
-            _hold(0 < int(plain) <= 2**20, plain, "at least one node at a switch")
+            _hold(0 < int(plain) <= MOST_NODES, plain, "at least one node at a switch")
             return cls(every=int(plain))
         return cls(tuple(tuple(map(_switch, level.split())) for level in plain.split(";")))
 
@@ -93,7 +94,10 @@ class Topology:
 def _switch(word: str) -> tuple[str, NodeSet]:
     name, equals, nodes = word.partition("=")
     _hold(bool(name and equals), word, FORM)
-    return name, NodeSet.parse(nodes)
+    held = NodeSet.parse(nodes)
+    last = held.ranges[-1][1] - 1 if held else 0
+    _hold(last < MOST_NODES, word, f"nodes below {MOST_NODES:,}")
+    return name, held
 
 
 def _hold(right: bool, value: str, allowed: str) -> None:

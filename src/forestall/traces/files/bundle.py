@@ -19,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import TraceError
+from forestall.traces.files import budget
 from forestall.traces.files.atomic import atomic_path
 
 HEADER: Final = "header.json"
-MOST_BYTES: Final = 8 * 2**30
-"""Larger archives, unpacked, are taken for mistakes."""
+COPIES: Final = 2
+"""How often a file's content is held while it is read."""
 DAMAGE: Final = (
     zipfile.BadZipFile, zlib.error, struct.error, KeyError, ValueError, EOFError,
     NotImplementedError, OverflowError,
@@ -72,8 +73,8 @@ def read_bundle(
     place = Path(path)
     try:
         with zipfile.ZipFile(place) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
-                raise TraceError(place, f"would unpack to more than {MOST_BYTES} bytes")
+            size = sum(entry.file_size for entry in archive.infolist())
+            budget.require(COPIES * size, "what it unpacks to", source=place)
             header = json.loads(archive.read(HEADER))
             _check(place, header, what, version)
             arrays = {

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.traces.files.findings import Findings, LineFinding, listed, shown
-from forestall.traces.files.packed import read_bytes, text_of
+from forestall.traces.files.packed import LINE, read_bytes, text_of
 from forestall.traces.files.tokens import filled_lines
 
 with lazily():
@@ -133,7 +133,7 @@ def read_sheet(
     are left out, and noted. Raises TraceError where the file cannot be read or lacks a required
     column.
     """
-    text = read_bytes(path).replace(b"\r\n", b"\n").replace(b"\r", b" ")
+    text = read_bytes(path, LINE).replace(b"\r\n", b"\n").replace(b"\r", b" ")
     rows = filled_lines(text)
     if len(rows) <= titles:
         raise TraceError(path, f"is empty; expected a header with {','.join(required)}")

@@ -28,6 +28,8 @@ SURE = 0.5
 share of that by which it may be wrong."""
 SEVERAL = 4
 """What a text that is held as a whole takes while it is parsed, in times of its own size."""
+LINE = 180
+"""What a line takes beside that, where each becomes an object of Python."""
 
 _MAGIC = ((b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
 _PACKED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
@@ -78,19 +80,23 @@ class _Bounds:
             raise budget.refusal(whole, self.allowed, "reading it", source=self.path)
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """Return the whole text of a file, unpacked; errors as in `chunks_of_lines`."""
-    pieces, size = [], 0
+def read_bytes(path: str | Path, line: int = 0) -> bytes:
+    """Return the whole text of a file, unpacked; errors as in `chunks_of_lines`.
+
+    What is made of a line takes `line` bytes beside its text, about: MemoryLimitError where all
+    of it is too much.
+    """
+    pieces, needed = [], 0
     for piece in chunks_of_lines(path):
-        size += len(piece)
-        budget.require(SEVERAL * size, "its text, held as a whole,", source=path)
+        needed += SEVERAL * len(piece) + (line * piece.count(b"\n") if line else 0)
+        budget.require(needed, "its text, held as a whole,", source=path)
         pieces.append(piece)
     return b"".join(pieces)
 
 
 def read_lines(path: str | Path) -> list[str]:
     """Return the lines of a file, unpacked, without their ends; errors as in `chunks_of_lines`."""
-    return text_of(read_bytes(path)).splitlines()
+    return text_of(read_bytes(path, LINE)).splitlines()
 
 
 def read_head(path: str | Path, size: int = 1 << 16) -> bytes:

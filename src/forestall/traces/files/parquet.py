@@ -14,6 +14,7 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.model.site.coded import UNTOLD, Coded
+from forestall.traces.files import budget
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.pipes import readable
 
@@ -21,6 +22,10 @@ with lazily():
     import polars as pl
 
 
+CELL: Final = 8
+"""Bytes of a cell, about: a number, or where a text is."""
+COPIES: Final = 2
+"""How often a table is held while it is read: packed, by Polars, and by us."""
 KEY: Final = "forestall"
 """Name of our entry in the metadata."""
 
@@ -53,10 +58,22 @@ def told_by(path: str | Path) -> dict[str, Any]:
 def read_parquet(path: str | Path, columns: list[str] | None = None) -> pl.DataFrame:
     """Return a table. Raises TraceError where the file is damaged or none."""
     try:
+        _fits(path, columns)
         return pl.read_parquet(readable(path), columns=columns)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         said = (str(error).splitlines() or ["unknown"])[0]
         raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
+
+
+def _fits(path: str | Path, columns: list[str] | None) -> None:
+    """Raise MemoryLimitError where a table would not fit: a few bytes may stand for many rows."""
+    place = readable(path)
+    schema = pl.read_parquet_schema(place)
+    rows = int(pl.scan_parquet(place).select(pl.len()).collect().item())
+    wanted = schema if columns is None else [name for name in columns if name in schema]
+    budget.require(
+        COPIES * CELL * rows * len(wanted), f"{rows:,} rows", count=rows, of="rows", source=path
+    )
 
 
 def text_column(name: str, column: Coded) -> pl.Series:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from forestall.model.errors import ParameterError
 from forestall.model.jobs import UNKNOWN, Jobs
 from forestall.model.units import MAX_SECONDS
+from forestall.traces.files import budget
 from forestall.traces.streams import stream
 
 DAY: Final = 86_400
@@ -23,6 +24,8 @@ LENGTHS: Final = (1800, 3600, 7200, 10_800, 14_400, 18_000, 21_600)
 HOURS: Final = (6.0, 22.0)
 """Hours of the day between which jobs are submitted."""
 MOST_JOBS: Final = 10_000_000
+BYTES: Final = 130
+"""That a job takes while it is made up and written."""
 SPEEDS: Final = (0.7, 1.3)
 """Between which clock rate ratios of hosts are drawn."""
 
@@ -49,6 +52,7 @@ def generate_guests(
     """
     if isinstance(count, bool) or not 1 <= count <= MOST_JOBS:
         raise ParameterError("count", count, f"from 1 to {MOST_JOBS:,} jobs")
+    budget.require(BYTES * count, f"{count:,} jobs ({{count}})", count=count, of="jobs")
     if isinstance(days, bool) or not 1 <= days <= 100_000:
         raise ParameterError("days", days, "a whole number of days, at least 1")
     if not lengths or any(not 1 <= length < MAX_SECONDS for length in lengths):

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.model.metrics import Metrics
+from forestall.traces.files import budget
 from forestall.traces.generate.laws import positive
 from forestall.traces.streams import stream
 
@@ -61,6 +62,8 @@ CONTENTION, THRASHING, AWAY = 3, 4, 5
 """Kinds of unavailable times, numbered as the states S3, S4 and S5."""
 
 MOST_SAMPLES: Final = 200_000_000
+BYTES: Final = 85
+"""That a sample takes while it is made up and written."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,8 @@ def generate_hosts(
     if count * days * DAY / period > MOST_SAMPLES:
         allowed = f"more: {MOST_SAMPLES:,} samples at most (host_load makes one host at a time)"
         raise ParameterError("period", period, allowed)
+    samples = round(count * days * DAY / period)
+    budget.require(BYTES * samples, f"{samples:,} samples", count=samples, of="samples")
     plans = [
         host_plan(k, days, seed, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners)
         for k in range(count)

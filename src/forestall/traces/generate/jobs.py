@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.model.jobs import Jobs
+from forestall.traces.files import budget
 from forestall.traces.generate.estimates import requested_times
 from forestall.traces.generate.lublin import (
     CHUNK,
@@ -26,6 +27,8 @@ Int = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
 
 MOST_JOBS = 100_000_000
+BYTES = 440
+"""That a job takes while it is made up and written."""
 
 
 def generate_jobs(
@@ -79,6 +82,8 @@ def _checked(
         raise ParameterError("count", count, "either a number of jobs or a number of days")
     if count is not None and not 1 <= count <= MOST_JOBS:
         raise ParameterError("count", count, f"from 1 to {MOST_JOBS:,} jobs")
+    if count is not None:
+        budget.require(BYTES * count, f"{count:,} jobs ({{count}})", count=count, of="jobs")
     if days is not None and not 0 < days < 2**36 / DAY:
         raise ParameterError("days", days, "a finite number above 0")
     if load is not None and not (load > 0 and math.isfinite(load)):
@@ -99,6 +104,7 @@ def _count_of_days(
     """Return how many jobs arrive in the days; with a load, how many make it up."""
     tried = CHUNK
     while tried <= MOST_JOBS:
+        budget.require(BYTES / 2 * tried, f"the jobs of {days:g} days ({{days}})")
         if load is None:
             passed = np.cumsum(gaps(constants, tried, stream(seed, "jobs", "gaps")))
             reached = clock(constants, passed) / DAY

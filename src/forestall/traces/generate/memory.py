@@ -26,6 +26,7 @@ from forestall._lazy import lazily
 from forestall.model.errors import ParameterError, of_system
 from forestall.model.metrics import Metrics
 from forestall.model.site.job_records import JobRecords
+from forestall.traces.files import budget
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.generate.memory_world import (
     LEAST_SHARE,
@@ -86,6 +87,8 @@ BASE_MEDIAN, BASE_SIGMA = 0.027, 0.35
 """Lognormal law over nodes of the active memory of an idle one that lacks none."""
 
 MOST_SAMPLES: Final = 100_000_000
+BYTES: Final = 70
+"""That a sample takes while it is made up and written."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +227,7 @@ def _checked(
     samples = nodes * (days * DAY / period)
     if samples > MOST_SAMPLES:
         raise ParameterError("period", period, f"more: {samples:,.0f} samples are too many")
+    budget.require(BYTES * samples, f"{samples:,.0f} samples", count=round(samples), of="samples")
     return max(1, round(PAPER_JOBS * nodes * days / (288 * 16))) if jobs is None else jobs
 
 

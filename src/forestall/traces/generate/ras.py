@@ -12,6 +12,7 @@ import numpy.typing as npt
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.model.ras import RasLog, Severity
+from forestall.traces.files import budget
 from forestall.traces.generate.failures import DAY, DEFAULT_MTTF_HOURS, HOUR
 from forestall.traces.generate.laws import positive
 from forestall.traces.generate.times import Bursts, Lifetimes
@@ -42,6 +43,8 @@ FATAL_NOISE: Final = "APP program image is missing"
 WARNING_SEVERITY: Final = Severity.WARNING
 
 MOST_RECORDS: Final = 50_000_000
+BYTES: Final = 210
+"""That a record takes while it is made up and written."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +227,13 @@ def _check(nodes: int, days: float, noise: Noise) -> None:
         raise ParameterError("days", days, "a finite number above 0")
     if noise.per_node_day * nodes * days > MOST_RECORDS:
         raise ParameterError("noise", noise.per_node_day, f"less: {MOST_RECORDS:,} records at most")
+    _fits(noise.per_node_day * nodes * days, "{noise}")
+
+
+def _fits(records: float, name: str) -> None:
+    """Raise MemoryLimitError for more records than can be made up at once."""
+    what = f"{records:,.0f} records ({name})"
+    budget.require(BYTES * records, what, count=round(records), of="records")
 
 
 def _failures(
@@ -248,6 +258,7 @@ def _told(time: Real, node: Int, cause: Int, nodes: int, seed: int, how: Reports
     """Return the records that tell of failures: kinds 3 k and 3 k + 1 of cause k."""
     rng = stream(seed, "ras", "reports")
     count = len(time)
+    _fits(count * (how.repeats + how.echoes), "{repeats}, {echoes}")
 
     def some(many: Int, kind: int, *, elsewhere: bool) -> _Part:
         which = np.repeat(np.arange(count), many)
@@ -281,6 +292,7 @@ def _warned(
     which = np.append(chosen, more)
     ahead = lead[which] * np.append(np.ones(len(chosen)), rng.random(len(more)))
     before = np.minimum(time[which] - ahead, time[which] - 1)
+    _fits(how.false_per_node_day * nodes * length / DAY, "{false_warnings}")
     false = rng.poisson(how.false_per_node_day * nodes * length / DAY)
     return [
         _Part(before, node[which], 3 * cause[which] + 2, which, _WARNS),

@@ -20,7 +20,9 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.model.jobs import Jobs
+from forestall.traces.files import budget
 from forestall.traces.generate.estimates import LIMIT, TAIL_STEP, requested_times
+from forestall.traces.generate.jobs import BYTES
 from forestall.traces.generate.lublin import DAY, MODELS, clock, gaps
 from forestall.traces.streams import stream
 
@@ -119,6 +121,7 @@ def _check(
 ) -> None:
     if not 1 <= count <= 100_000_000:
         raise ParameterError("count", count, "from 1 to 100,000,000 jobs")
+    budget.require(BYTES * count, f"{count:,} jobs ({{count}})", count=count, of="jobs")
     if not 0 < days < 2**36 / DAY:
         raise ParameterError("days", days, "a finite number above 0")
     if not (load > 0 and math.isfinite(load)):

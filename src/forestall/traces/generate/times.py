@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
+from forestall.traces.files import budget
 from forestall.traces.generate.laws import positive, weibull_scale
 from forestall.traces.streams import stream
 
@@ -18,6 +19,8 @@ Int = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
 
 MOST_FAILURES = 50_000_000
+NODE, FAILURE = 64, 280
+"""Bytes that a node, and a failure, take while failures are drawn and written."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,12 @@ class Lifetimes:
         The first gap of a slot is what is left of one under way at time 0, so that the rate is the
         same all along: such a gap is drawn by its length, and cut at an even place.
         """
-        rates = self.rates(slots, seed)
-        if slots * length / self.mtbf > MOST_FAILURES:
+        expected = slots * length / self.mtbf
+        if expected > MOST_FAILURES:
             raise ParameterError("mttf", self.mtbf, f"more: {MOST_FAILURES:,} failures at most")
+        what = f"{expected:,.0f} failures of {slots:,} nodes"
+        budget.require(NODE * slots + FAILURE * expected, what)
+        rates = self.rates(slots, seed)
         rng = stream(seed, "failures", "when")
         scale = weibull_scale(self.mtbf, self.shape)
         with np.errstate(divide="ignore"):
