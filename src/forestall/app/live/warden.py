@@ -22,8 +22,8 @@ def _now() -> int:
 
 
 def run_warden(settings: LiveSettings, tell: Callable[[str], None]) -> None:
-    """Be the warden until SIGTERM, SIGINT or SIGHUP (nohup's stays ignored). Raises ParameterError, TraceError, and InputError
-    where another one listens."""
+    """Be the warden until SIGTERM, SIGINT or SIGHUP (nohup's stays ignored). Raises
+    ParameterError, TraceError, and InputError where another one listens."""
     named = settings.warden
     if not named.socket:
         raise ParameterError("warden.socket", named.socket, "the path of the warden's socket")

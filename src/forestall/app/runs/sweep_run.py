@@ -259,8 +259,8 @@ def _played_on(
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Ignore Ctrl-C and SIGHUP, which a terminal sends to all of us, for a moment, so that processes
-    started in it ignore them from their birth."""
+    """Ignore Ctrl-C and SIGHUP, which a terminal sends to all of us, for a moment, so that
+    processes started in it ignore them from their birth."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

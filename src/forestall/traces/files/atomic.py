@@ -18,7 +18,8 @@ def atomic_path(path: str | Path, *, sync: bool = False) -> Iterator[Path]:
 
     On an error nothing is left behind and what stood at `path` stays. `sync` also waits until the
     bytes are on the disk. The temporary name keeps the suffixes of `path`, by which writers choose
-    a format, but for those by which others take files (`_TAKEN`). Raises UnwritableError, which names `path`, where it cannot be written.
+    a format, but for those by which others take files (`_TAKEN`). Raises UnwritableError, which
+    names `path`, where it cannot be written.
 
     >>> with atomic_path("jobs.csv") as beside:  # doctest: +SKIP
     ...     beside.write_text("job,submit\\n")
