@@ -15,7 +15,7 @@ NODES: Final = (
     "'=8", "+n9", "n\u00a010",
 )  # fmt: skip
 """Names of nodes; one holds a byte that is no UTF-8."""
-WORDS: Final = (f"{TRICK}u", "=HYPERLINK(\"x\")", "../../u", "u\udce9r", "-u", "`u`")
+WORDS: Final = (f"{TRICK}u", '=HYPERLINK("x")', "../../u", "u\udce9r", "-u", "`u`")
 """Names of whatever else there is."""
 
 
@@ -92,7 +92,7 @@ def scores(path: Path, count: int = 200) -> Path:
 
 
 def slurm(folder: Path, count: int = 120) -> tuple[Path, Path]:
-    """Write what sacct and sacctmgr print: runs of jobs, and outages."""
+    """Write what sacct and sacctmgr print, in UTF-8: runs of jobs, and outages."""
     rng = random.Random(12)
     rows = []
     for k in range(count):
@@ -103,9 +103,7 @@ def slurm(folder: Path, count: int = 120) -> tuple[Path, Path]:
             f"{k + 1}|{name}|{user}|{account}|{part}|{state}|{start - 60}|{start}|"
             f"{start + 7200}|2|{','.join(rng.sample(_listed(), 2))}|{TRICK}reason"
         )
-    head = (
-        "JobIDRaw|JobName|User|Account|Partition|State|Submit|Start|End|NNodes|NodeList|Reason"
-    )
+    head = "JobIDRaw|JobName|User|Account|Partition|State|Submit|Start|End|NNodes|NodeList|Reason"
     places = [
         f"{TRICK}c|{node}|{T0 + k * DAY}|{T0 + k * DAY + 3600}|DOWN|{rng.choice(WORDS)}|"
         f"{rng.choice(WORDS)} not responding"
@@ -126,7 +124,8 @@ def _listed() -> list[str]:
 
 
 def _lines(path: Path, lines: list[str]) -> Path:
-    path.write_bytes("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+    text = "".join(f"{line}\n" for line in lines)
+    path.write_text(text.replace("\udce9", "\u00e9"), encoding="utf-8", newline="")
     return path
 
 

@@ -14,8 +14,8 @@ from forestall.reliability.fits import plots
 from forestall.show import closing, words
 from forestall.show.blocks import Listing, Table
 from forestall.show.facts import flat
-from forestall.show.report import Report, Section
 from forestall.show.lettering import plain_letters
+from forestall.show.report import Report, Section
 from forestall.show.style import has_matplotlib, legend, new_figure, tick_text
 from forestall.show.svg import save
 from forestall.show.words import between, chance, figure, parameters, score
