@@ -14,7 +14,7 @@ import pytest
 
 from cli.calls import call, failure_log, job_log
 from forestall.cli import main
-from forestall.cli.output import Output, OutputError, encodable, guarded, own_codes
+from forestall.cli.output import GuardedStream, OutputError, encodable, guarded, own_codes
 from forestall.cli.screen import say_utf8
 
 INTERVAL = ("interval", "--mttf", "4d", "--checkpoint-cost", "5m")
@@ -144,8 +144,8 @@ class Broken(io.StringIO):
 
 def test_errors_of_ours_are_no_errors_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OutputError, match="No space left"):
-        Output(Broken(), must=True).write("x")
-    assert Output(Broken(), must=False).write("x") == 1
+        GuardedStream(Broken(), must=True).write("x")
+    assert GuardedStream(Broken(), must=False).write("x") == 1
     monkeypatch.setattr(sys, "stderr", Broken())
     assert main(["fit", "no.csv"]) == 2
 

@@ -16,14 +16,14 @@ def plain_letters(figure: Figure) -> None:
     """Have all words of a figure shown as they are; ticks of logarithmic axes stay powers."""
     from matplotlib.text import Text
 
-    ours: set[int] = set()
+    texts, ours = figure.findobj(Text), set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             _plain_ticks(axis)
             ticks = (*axis.majorTicks, *axis.minorTicks)
             ours |= {id(label) for one in ticks for label in (one.label1, one.label2)}
             ours.add(id(axis.offsetText))
-    for one in figure.findobj(Text):
+    for one in texts:
         assert isinstance(one, Text)
         if id(one) not in ours:
             one.set_parse_math(False)
