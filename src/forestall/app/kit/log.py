@@ -23,6 +23,7 @@ import polars as pl
 
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.cells import read_back
 
 E = TypeVar("E")
 D = TypeVar("D")
@@ -142,13 +143,13 @@ def read_log(path: Path, names: Sequence[str] = ()) -> pl.DataFrame:
     if not path.exists():
         raise TraceError(path, "is missing; simulate with {log_events} writes it")
     try:
-        table = pl.read_csv(path, infer_schema_length=None)
+        table = pl.read_csv(path, infer_schema_length=None, glob=False)
     except pl.exceptions.PolarsError as error:
         raise TraceError(path, f"cannot be read as CSV: {str(error).splitlines()[0]}") from None
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise TraceError(path, f"lacks column {', '.join(missing)}")
-    return table
+    return read_back(table)
 
 
 _ANY = (-(2**62), 2**62)

@@ -18,7 +18,8 @@ def atomic_path(path: str | Path, *, sync: bool = False) -> Iterator[Path]:
 
     On an error nothing is left behind and what stood at `path` stays. `sync` also waits until the
     bytes are on the disk. The temporary name keeps the suffixes of `path`, by which writers choose
-    a format. Raises UnwritableError, which names `path`, where it cannot be written.
+    a format, but for those by which others take files (`_TAKEN`). Raises UnwritableError, which
+    names `path`, where it cannot be written.
 
     >>> with atomic_path("jobs.csv") as beside:  # doctest: +SKIP
     ...     beside.write_text("job,submit\\n")
@@ -26,7 +27,7 @@ def atomic_path(path: str | Path, *, sync: bool = False) -> Iterator[Path]:
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name[:32]}-", suffix="".join(target.suffixes[-2:])
+            dir=target.parent, prefix=f".{target.name[:32]}-", suffix=_kept_suffix(target)
         )
     except OSError as error:
         raise UnwritableError(target, error) from None
@@ -43,6 +44,14 @@ def atomic_path(path: str | Path, *, sync: bool = False) -> Iterator[Path]:
         if isinstance(error, OSError) and error.filename in {None, name, beside}:
             raise UnwritableError(target, error) from None
         raise  # what has another name was not about this file
+
+
+_TAKEN: Final = frozenset({".prom"})
+"""Collectors read whatever ends so in their folder, hidden or not."""
+
+
+def _kept_suffix(target: Path) -> str:
+    return "" if target.suffix in _TAKEN else "".join(target.suffixes[-2:])
 
 
 def _umask() -> int:

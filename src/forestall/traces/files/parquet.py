@@ -59,7 +59,7 @@ def read_parquet(path: str | Path, columns: list[str] | None = None) -> pl.DataF
     """Return a table. Raises TraceError where the file is damaged or none."""
     try:
         _fits(path, columns)
-        return pl.read_parquet(readable(path), columns=columns)
+        return pl.read_parquet(readable(path), columns=columns, glob=False)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         said = (str(error).splitlines() or ["unknown"])[0]
         raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
@@ -68,8 +68,8 @@ def read_parquet(path: str | Path, columns: list[str] | None = None) -> pl.DataF
 def _fits(path: str | Path, columns: list[str] | None) -> None:
     """Raise MemoryLimitError where a table would not fit: a few bytes may stand for many rows."""
     place = readable(path)
-    schema = pl.read_parquet_schema(place)
-    rows = int(pl.scan_parquet(place).select(pl.len()).collect().item())
+    schema = schema_names(place)
+    rows = int(pl.scan_parquet(place, glob=False).select(pl.len()).collect().item())
     wanted = schema if columns is None else [name for name in columns if name in schema]
     budget.require(
         COPIES * CELL * rows * len(wanted), f"{rows:,} rows", count=rows, of="rows", source=path
@@ -142,9 +142,14 @@ def is_parquet(path: str | Path) -> bool:
         return False
 
 
+def schema_names(path: str | Path) -> tuple[str, ...]:
+    """Return the columns of a Parquet file, whose name is no pattern. Raises what Polars does."""
+    return tuple(pl.scan_parquet(readable(path), glob=False).collect_schema().names())
+
+
 def parquet_columns(path: Path) -> tuple[str, ...]:
     """Return the columns of a Parquet file; none where it is damaged."""
     try:
-        return tuple(pl.read_parquet_schema(readable(path)))
+        return schema_names(path)
     except (pl.exceptions.PolarsError, OSError, ValueError):
         return ()

@@ -26,13 +26,14 @@ from forestall.traces.files.delimited import check_columns
 from forestall.traces.files.parquet import (
     coded,
     read_parquet,
+    schema_names,
     text_column,
     told_by,
     whole,
     whole_column,
     write_parquet,
 )
-from forestall.traces.files.pipes import is_there, readable
+from forestall.traces.files.pipes import is_there
 
 with lazily():
     import polars as pl
@@ -302,7 +303,7 @@ def _told(path: str | Path, kind: str) -> Mapping[str, Any]:
 
 
 def _columns(path: str | Path, *names: str) -> pl.DataFrame:
-    check_columns(path, tuple(pl.read_parquet_schema(readable(path))), names)
+    check_columns(path, schema_names(path), names)
     return read_parquet(path, list(names))
 
 
