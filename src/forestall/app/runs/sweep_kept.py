@@ -19,6 +19,8 @@ from forestall.model.errors import InputError, TraceError, UnwritableError
 from forestall.traces.files.atomic import atomic_path
 
 POINTS = "points.jsonl"
+ABOUT = "sweep.json"
+"""Written last of all files of a sweep: where it is, they belong together."""
 Measures = dict[str, Any]
 
 
@@ -42,6 +44,8 @@ class Kept:
         try:
             if self._path.exists() and not force:
                 self.done = read_points(self._path, fingerprint, count)
+            else:  # the files of another sweep are none of this one's
+                (folder / ABOUT).unlink(missing_ok=True)
             self._write()
             self._file = self._path.open("ab", buffering=0)
         except OSError as error:
@@ -83,7 +87,7 @@ class Kept:
         """Write the file anew, the points in order."""
         lines = [line_of({"sweep": self._fingerprint})]
         lines += [line_of({"point": k, "measures": self.done[k]}) for k in sorted(self.done)]
-        with atomic_path(self._path, sync=True) as beside:
+        with atomic_path(self._path) as beside:
             beside.write_bytes(b"".join(lines))
 
 
