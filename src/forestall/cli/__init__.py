@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING
 
 from forestall._lazy import lazily
+from forestall.cli.output import OutputError, guarded
 
 with lazily():
     from forestall.cli import application
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 UNUSABLE = 2
 UNREACHABLE = 3
+UNWRITTEN = 4
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
@@ -35,23 +38,34 @@ def main(
     """Run one command, of our own or of `app`, and return its exit code.
 
     It is 0 where all went well, 1 where a check failed, 2 for unusable input, 3 where a controller
-    that was asked does not answer or too little of a checkpoint is left, 130 after Ctrl-C or
-    SIGTERM.
+    that was asked does not answer or too little of a checkpoint is left, 4 where standard output
+    cannot be written (a full disk, closed, a reader that went away), 130 after Ctrl-C, SIGTERM or
+    SIGHUP.
     Whatever is wrong with the input is one line on standard error.
     """
     if not any(isinstance(one, _OneThread) for one in sys.meta_path):
         sys.meta_path.insert(0, _OneThread())
-    try:
-        with _ended_like_interrupted():
-            code = application.run(sys.argv[1:] if arguments is None else arguments, app, name)
-        sys.stdout.flush()
-    except KeyboardInterrupt as stop:
-        code = complain(str(stop) or "interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        # The reader went away, as `head` does. Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        code = 0
-    return code
+    with guarded() as out:
+        try:
+            with _ended_like_interrupted():
+                code = application.run(sys.argv[1:] if arguments is None else arguments, app, name)
+            out.flush()
+        except KeyboardInterrupt as stop:
+            code = complain(str(stop) or "interrupted", INTERRUPTED)
+            with suppress(OutputError):
+                out.flush()
+        except OutputError as error:
+            code = _unwritten(error)
+        return code
+
+
+def _unwritten(error: OutputError) -> int:
+    """Say that standard output cannot be written, but not where its reader went away, as `head`
+    does on purpose."""
+    error.out.give_up()
+    if error.errno == errno.EPIPE:
+        return UNWRITTEN
+    return complain(f"standard output cannot be written: {error}", UNWRITTEN)
 
 
 class _OneThread(MetaPathFinder):
@@ -82,16 +96,26 @@ class _OneThread(MetaPathFinder):
 
 @contextmanager
 def _ended_like_interrupted() -> Iterator[None]:
-    """Take SIGTERM, by which batch systems end jobs, as Ctrl-C: nothing is left half-written."""
-    try:
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    except ValueError:  # not the main thread: signals are others' matter
-        yield
-        return
+    """Take SIGTERM, by which batch systems end jobs, and SIGHUP, by which terminals do, as Ctrl-C:
+    nothing is left half-written. One that is ignored, as by nohup, stays so."""
+    before = {}
+    with suppress(ValueError):  # not the main thread: signals are others' matter
+        for one in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(one) != signal.SIG_IGN:
+                before[one] = signal.signal(one, _interrupted)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        for one, handler in before.items():
+            signal.signal(one, handler or signal.SIG_DFL)
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    """Interrupt; where a terminal goes, SIGHUP comes from the kernel and from the shell, and what
+    is cleaned up then must not be interrupted again."""
+    if number == signal.SIGHUP:
+        signal.signal(number, signal.SIG_IGN)
+    signal.default_int_handler(number, frame)
 
 
 def complain(text: str, code: int = UNUSABLE) -> int:

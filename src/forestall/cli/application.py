@@ -12,7 +12,7 @@ import typer
 from forestall.__about__ import __version__
 from forestall.cli import INTERRUPTED, UNREACHABLE, UNUSABLE, complain
 from forestall.cli.commands import LazyGroup
-from forestall.cli.registry import ReaderLeftError, StoppedError, examples
+from forestall.cli.registry import StoppedError, examples
 from forestall.cli.typed import as_typed, options_of
 from forestall.model.errors import ForestallError, MissingExtraError, UnreachableError
 
@@ -48,8 +48,6 @@ def run(
     arguments: Sequence[str], commands: typer.Typer | None = None, name: str = "forestall"
 ) -> int:
     """Run one command, of our own or of `commands`, and return its exit code."""
-    if sys.__stdout__ is None:  # started with its output closed: nobody reads what is printed
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if not sys.stdout.isatty():
         os.environ.setdefault(
             "TERMINAL_WIDTH", "100"
@@ -59,8 +57,6 @@ def run(
         done = root.main(args=list(arguments), prog_name=name, standalone_mode=False)
     except StoppedError as stop:
         return complain(str(stop), INTERRUPTED)
-    except ReaderLeftError:
-        raise BrokenPipeError from None
     except USAGE_ERROR as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # Typer has shown the help
             return UNUSABLE

@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from forestall.cli.output import own_codes
+
 BOOKS: Final = "What a site's own records tell"
 RUNS: Final = "Runs and promises"
 FAILING: Final = "How machines fail, and what to do"
@@ -233,7 +235,8 @@ class LazyGroup(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the application, for which no command is loaded."""
         self._listing = True
-        super().format_help(ctx, formatter)
+        with own_codes():
+            super().format_help(ctx, formatter)
         self._listing = False
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:

@@ -8,17 +8,15 @@ from functools import partial
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from forestall.cli.choice import with_options
+from forestall.cli.output import own_codes
+from forestall.model.errors import InputError
 
 
 class StoppedError(Exception):
     """Ctrl-C on its way through Typer, which would swallow it."""
-
-
-class ReaderLeftError(Exception):
-    """A broken pipe on its way through Typer, which would make a failure of it."""
 
 
 def command(
@@ -39,7 +37,8 @@ def command(
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with its options, from which Ctrl-C and broken pipes get through Typer."""
+    """Return a function with its options, from which Ctrl-C gets through Typer, which would
+    swallow it, and no broken pipe, which it would make a failure of."""
     taking = with_options(function)
 
     @functools.wraps(taking)
@@ -48,8 +47,8 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             return taking(*args, **kwargs)
         except KeyboardInterrupt as stop:
             raise StoppedError(str(stop) or "interrupted; nothing was written") from None
-        except BrokenPipeError as error:
-            raise ReaderLeftError from error
+        except BrokenPipeError:  # not standard output: that is an OutputError
+            raise InputError("a connection or a pipe was closed at its other end") from None
 
     return passing
 
@@ -84,10 +83,24 @@ class _Deferred(TyperCommand):
     def params(self, none: list[Any]) -> None:
         """Ignore the options of what stands for the function."""
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with codes of a terminal."""
+        with own_codes():
+            super().format_help(ctx, formatter)
+
+
+class _Group(TyperGroup):
+    """Commands of a command."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with codes of a terminal."""
+        with own_codes():
+            super().format_help(ctx, formatter)
+
 
 def group_of(help: str, *lines: str, **more: Any) -> typer.Typer:
     """Return a group of commands with its runnable examples."""
-    more = {"no_args_is_help": True, **more}
+    more = {"no_args_is_help": True, "cls": _Group, **more}
     return typer.Typer(help=help, rich_markup_mode="rich", epilog=examples(*lines), **more)
 
 

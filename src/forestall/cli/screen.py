@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from forestall._lazy import lazily
 from forestall.cli.choice import spelled
+from forestall.cli.output import Output, own_codes
 from forestall.model.spelling import all_named
+from forestall.show.clean import ascii_json, one_line
 from forestall.show.quantities import told_bytes
 from forestall.show.text import GAP, brief_of, grid
 
@@ -38,7 +40,7 @@ EVERY = 0.2
 def say(text: str = "", *, indent: int = 0, error: bool = False) -> None:
     """Print a paragraph: wrapped between words on a terminal, one line elsewhere."""
     stream = sys.stderr if error else sys.stdout
-    lead = " " * indent
+    lead, text = " " * indent, one_line(text)
     if text and stream.isatty():
         width = min(WIDTH, shutil.get_terminal_size().columns)
         text = textwrap.fill(
@@ -55,8 +57,21 @@ def say(text: str = "", *, indent: int = 0, error: bool = False) -> None:
 
 
 def say_json(value: Any) -> None:
-    """Print valid JSON: no NaN."""
-    print(json.dumps(value, indent=2, allow_nan=False))
+    """Print valid JSON: no NaN, and nothing but plain characters."""
+    say_json_text(json.dumps(value, indent=2, allow_nan=False))
+
+
+def say_json_text(text: str) -> None:
+    """Print JSON that somebody else wrote, in plain characters."""
+    print(ascii_json(text))
+
+
+def say_utf8(text: str) -> None:
+    """Print text in a format that is always UTF-8, such as OpenMetrics."""
+    if isinstance(sys.stdout, Output):
+        sys.stdout.write_utf8(text)
+    else:
+        print(text, end="")
 
 
 def say_report(report: Report) -> None:
@@ -92,7 +107,8 @@ def show(
     lines = grid(listed, named, width - GAP, right=right, wrap=soft, most=LONGEST)
     if heads and on_terminal:
         lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
-    print("\n".join(lines))
+    with own_codes():
+        print("\n".join(lines))
 
 
 class ProgressBar:
@@ -152,8 +168,9 @@ class RateLine:
             return
         self._last = now
         rate = f" {told_bytes(done)}, {told_bytes(int(done / (now - self._began)))}/s," * (done > 0)
-        line = f"{self._what}{rate} {text}"[: WIDTH - 1]
-        print(f"\r{line:<{WIDTH - 1}}", end="", file=sys.stderr, flush=True)
+        line = one_line(f"{self._what}{rate} {text}")[: WIDTH - 1]
+        with own_codes():
+            print(f"\r{line:<{WIDTH - 1}}", end="", file=sys.stderr, flush=True)
 
     def __exit__(
         self,
@@ -162,7 +179,8 @@ class RateLine:
         trace: TracebackType | None,
     ) -> None:
         if self._on and self._last > self._began:
-            print(f"\r{'':<{WIDTH - 1}}\r", end="", file=sys.stderr, flush=True)
+            with own_codes():
+                print(f"\r{'':<{WIDTH - 1}}\r", end="", file=sys.stderr, flush=True)
 
 
 def _new_bar() -> rich_progress.Progress:
@@ -172,6 +190,6 @@ def _new_bar() -> rich_progress.Progress:
         rich_progress.MofNCompleteColumn(),
         rich_progress.TextColumn("time left"),
         rich_progress.TimeRemainingColumn(),
-        console=rich_console.Console(stderr=True),
+        console=rich_console.Console(file=getattr(sys.stderr, "under", sys.stderr)),
         transient=True,
     )

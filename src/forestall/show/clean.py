@@ -11,6 +11,23 @@ LONGEST: Final = 160
 _LINE: Final = re.compile(r" line \d+$")
 _FOLDERS: Final = re.compile(r"^.*/(?=[^/]+ line \d+$)", re.DOTALL)
 _PRINTED: Final = frozenset({"L", "M", "N", "P", "S", "Z"})
+_NOT_IN_JSON: Final = re.compile(r"[^\x20-\x7e\n\t\r]")
+
+
+class _Shown(dict[int, str]):
+    """What stands for each character that was met; `laid_out` ones stand as they are."""
+
+    def __init__(self, laid_out: str = "") -> None:
+        super().__init__((ord(one), one) for one in laid_out)
+
+    def __missing__(self, code: int) -> str:
+        one = chr(code)
+        self[code] = one if _shows(one) else one.encode("unicode_escape").decode("ascii")
+        return self[code]
+
+
+_IN_LINE: Final = _Shown()
+_IN_LINES: Final = _Shown("\n\t")
 
 
 def clean(text: str, most: int = LONGEST) -> str:
@@ -20,20 +37,37 @@ def clean(text: str, most: int = LONGEST) -> str:
     >>> clean("a\\x1b[31mb\\nc")
     'a\\\\x1b[31mb\\\\nc'
     """
-    if not text.isprintable():
-        text = "".join(one if _shows(one) else _escaped(one) for one in text)
+    text = one_line(text)
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+def one_line(text: str) -> str:
+    """Return a text as `clean` does, however long it is."""
+    return text if text.isprintable() else text.translate(_IN_LINE)
+
+
+def in_lines(text: str) -> str:
+    """Return a text whose lines and tabs stay, and which is otherwise as safe as `clean` ones."""
+    return text.translate(_IN_LINES)
+
+
+def ascii_json(text: str) -> str:
+    """Return JSON that means the same and holds nothing but plain characters, whoever wrote it.
+
+    >>> ascii_json('["caf\\u00e9"]')
+    '["caf\\\\u00e9"]'
+    """
+    return _NOT_IN_JSON.sub(_in_json, text)
+
+
+def _in_json(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[k]:02x}{units[k + 1]:02x}" for k in range(0, len(units), 2))
+
+
 def _shows(one: str) -> bool:
-    if one == "\u00a0":
-        return True
     category = unicodedata.category(one)
     return category[0] in _PRINTED and category not in {"Zl", "Zp"}
-
-
-def _escaped(one: str) -> str:
-    return one.encode("unicode_escape").decode("ascii")
 
 
 def example(name: str, most: int = 60) -> str:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.cells import harmless
 from forestall.traces.files.delimited import read_sheet
 from forestall.traces.files.findings import listed, shown
 
@@ -72,4 +73,4 @@ def write_speeds(names: Sequence[str], speed: npt.NDArray[np.float64], path: str
     """Write a CSV ``host,speed``; it appears whole or not at all."""
     table = pl.DataFrame({"host": list(names), "speed": speed})
     with atomic_path(path) as beside:
-        table.write_csv(beside)
+        harmless(table).write_csv(beside)

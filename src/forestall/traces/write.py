@@ -12,6 +12,7 @@ from forestall._lazy import lazily
 from forestall.model.failures import Failures
 from forestall.traces.failures import own_parquet
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.cells import guarded, harmless
 from forestall.traces.files.packed import pack
 
 with lazily():
@@ -45,7 +46,7 @@ def write_failures_csv(failures: Failures, path: str | Path) -> None:
         columns["downtime"] = down.set(down < 0, None)
     columns |= own_parquet.told_columns(failures)
     with atomic_path(path) as beside:
-        text = pl.DataFrame(columns).write_csv(quote_style="necessary")
+        text = harmless(pl.DataFrame(columns)).write_csv()
         text = _notes(failures) + text
         pack(beside, text.encode(), Path(path).suffix)
 
@@ -63,6 +64,6 @@ def _notes(failures: Failures) -> str:
         lines.append(f"# nodes: {failures.nodes}")
     if failures.names is not None:
         row = io.StringIO()
-        csv.writer(row, lineterminator="").writerow(failures.names)
+        csv.writer(row, lineterminator="").writerow(map(guarded, failures.names))
         lines.append(f"# names: {row.getvalue()}")
     return "".join(f"{line}\n" for line in lines)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import ssl
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -108,9 +110,13 @@ class SiteServer:
         return f"unix:{self._path}"
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Answer until SIGTERM, SIGINT or `stop`; then let those who are being answered end."""
+        """Answer until SIGTERM, SIGINT, SIGHUP (but where it is ignored, as by nohup) or `stop`;
+        then let those who are being answered end."""
 
         async def serving() -> None:
+            hears = threading.current_thread() is threading.main_thread()
+            if hears and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.stop)
             task = asyncio.ensure_future(self._server.serve(sockets=self._sockets))
             while not self._server.started and not task.done():
                 await asyncio.sleep(0.005)

@@ -23,6 +23,7 @@ import polars as pl
 
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.cells import read_back
 
 E = TypeVar("E")
 D = TypeVar("D")
@@ -148,7 +149,7 @@ def read_log(path: Path, names: Sequence[str] = ()) -> pl.DataFrame:
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise TraceError(path, f"lacks column {', '.join(missing)}")
-    return table
+    return read_back(table)
 
 
 _ANY = (-(2**62), 2**62)

@@ -12,6 +12,7 @@ import polars as pl
 
 from forestall.model.cleaning import Cleaning
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.cells import harmless
 
 
 def skipped_table(cleaning: Cleaning) -> pl.DataFrame:
@@ -29,7 +30,7 @@ def _whole(path: Path, write: Callable[[Path], object]) -> None:
 
 def write_csv(table: pl.DataFrame, path: Path) -> None:
     """Write a table as CSV, whole or not at all."""
-    _whole(path, table.write_csv)
+    _whole(path, harmless(table).write_csv)
 
 
 def write_json(value: dict[str, Any], path: Path) -> None:

@@ -22,8 +22,8 @@ def _now() -> int:
 
 
 def run_warden(settings: LiveSettings, tell: Callable[[str], None]) -> None:
-    """Be the warden until SIGTERM or SIGINT. Raises ParameterError, TraceError, and InputError
-    where another one listens."""
+    """Be the warden until SIGTERM, SIGINT or SIGHUP (nohup's stays ignored). Raises
+    ParameterError, TraceError, and InputError where another one listens."""
     named = settings.warden
     if not named.socket:
         raise ParameterError("warden.socket", named.socket, "the path of the warden's socket")
@@ -38,7 +38,10 @@ def run_warden(settings: LiveSettings, tell: Callable[[str], None]) -> None:
     def stop(*_: Any) -> None:
         warden.stop()
 
-    before = {one: signal.signal(one, stop) for one in (signal.SIGTERM, signal.SIGINT)}
+    ending = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {
+        one: signal.signal(one, stop) for one in ending if signal.getsignal(one) != signal.SIG_IGN
+    }
     try:
         switch = settings.guard.warden.switch
         warden.serve(lambda: tell(f"warden (switch: {switch}) listens at {named.socket}"))

@@ -31,6 +31,7 @@ from forestall.simulate.kit.failures import expected_downtime
 from forestall.simulate.promise.checkpoint_costs import pause_of
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import foreseen_by, near_of, rules_of
+from forestall.traces.files.cells import guarded
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
@@ -62,7 +63,7 @@ EVENTS = (
     *(Column(name, f"about.{name}") for name in ("size", "estimate", "interval")),
     Column("decisions"),
 )
-USER = Column("user", "about.user")
+USER = Column("user", "about.user", guarded)
 """Whose a job is: in the log of a run with a policy in Python, which may go by it."""
 WANTED = Column("wanted", "about.wanted", lambda chance: "" if chance == "" else repr(chance))
 """The probability that a job's user took: in the log of a run with users who bargain."""

@@ -260,20 +260,24 @@ def _played_on(
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Ignore Ctrl-C for a moment, so that processes started in it ignore it from their birth."""
+    """Ignore Ctrl-C and SIGHUP, which a terminal sends to all of us, for a moment, so that
+    processes started in it ignore them from their birth."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = {one: signal.signal(one, signal.SIG_IGN) for one in (signal.SIGINT, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def _begin(plan: Plan) -> None:
-    """Prepare a worker: Ctrl-C is for the parent, whose end ends this too; read the logs."""
+    """Prepare a worker: Ctrl-C and SIGHUP are for the parent, whose end ends this too; read the
+    logs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     inputs = plan.inputs
     world = plan.model.world(inputs)

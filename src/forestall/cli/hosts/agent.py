@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeAlias
@@ -18,12 +17,14 @@ import typer
 from forestall._lazy import lazily
 from forestall.cli import complain
 from forestall.cli.choice import spelled
+from forestall.cli.output import OutputError, own_codes
 from forestall.cli.registry import command, group_of, guarded
 from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import say_json, say_report
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
+from forestall.show.clean import one_line
 
 with lazily():
     from forestall.app.hosts import condor as hosts_condor
@@ -73,7 +74,7 @@ def agent(
         raise ParameterError("--listen", listen, "nothing with --no-listen")
     address = None if no_listen else exporter.parse_address(listen or app_agent.LISTEN, "--listen")
     until = float("inf") if span is None else float(parse_duration(span, "--for"))
-    terminal = sys.stdout is not None and sys.stdout.isatty()
+    terminal = sys.stdout.isatty()
     screen = Screen(live=not quiet and terminal, quiet=quiet)
     try:
         ended = app_agent.run_agent(
@@ -104,37 +105,33 @@ class Screen:
         """Print a line with the time; with `quiet` none."""
         if not self._quiet:
             self.clear()
-            self._print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}\n")
+            self._print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {one_line(text)}\n")
 
     def show(self, told: Mapping[str, Any]) -> None:
         """Show the status in the place of the last one."""
         width = max(shutil.get_terminal_size().columns - 1, 20)
-        self._print(f"\r\x1b[K{app_agent.line(told)[:width]}")
+        self._print(f"\r\x1b[K{one_line(app_agent.line(told))[:width]}", codes=True)
         self._shown = True
 
     def clear(self) -> None:
         """Take the line away."""
         if self._shown:
-            self._print("\r\x1b[K")
+            self._print("\r\x1b[K", codes=True)
             self._shown = False
 
     def leave(self) -> None:
         """Have nothing left to print when Python ends."""
         self._print("")
 
-    def _print(self, text: str) -> None:
+    def _print(self, text: str, *, codes: bool = False) -> None:
         """Print; whatever becomes of the terminal, the pipe or the log, the agent goes on."""
         try:
-            print(text, end="", flush=True)
-        except OSError as error:
-            if error.errno in (errno.EPIPE, errno.EIO) or not text:
+            with own_codes() if codes else nullcontext():
+                print(text, end="", flush=True)
+        except OutputError as error:
+            if error.errno in (errno.EPIPE, errno.EIO, errno.EBADF, None) or not text:
                 # whoever read is gone for good; Python would complain again at its end
-                with suppress(OSError, ValueError):
-                    nothing = os.open(os.devnull, os.O_WRONLY)
-                    os.dup2(nothing, sys.stdout.fileno())
-                    os.close(nothing)
-        except ValueError:  # closed
-            pass
+                error.out.give_up()
 
 
 @command(app, "status", "forestall agent status", "forestall agent status --json")

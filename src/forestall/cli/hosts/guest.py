@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO, TypeAlias
 
@@ -232,9 +232,8 @@ class Lines:
     def __call__(self, line: str) -> None:
         self._last = line
         if not self._quiet:
-            with suppress(OSError), _still_there(sys.stderr):
-                say(line, error=True)
-                sys.stderr.flush()
+            say(line, error=True)
+            sys.stderr.flush()
 
     def shown(self, output: str) -> tuple[Writer, Writer] | None:
         """Return what shows the guest's output and errors here."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import shlex
-import signal
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -19,7 +18,7 @@ from forestall._lazy import lazily
 from forestall.cli import complain
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import OUTPUT, Json, Quiet
-from forestall.cli.screen import say, say_json, say_report
+from forestall.cli.screen import say, say_json, say_json_text, say_report
 from forestall.model.errors import ForestallError, InputError, MissingExtraError, ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
@@ -49,14 +48,13 @@ INTERRUPTED = "interrupted; `forestall machines list` says where each machine ru
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that SIGTERM and SIGHUP end as Ctrl-C does, so that a move is taken back,
-    and that ends with 1 where something did not come off, with 2 where the input is wrong."""
+    """Return a command that ends with 1 where something did not come off, with 2 where the input is
+    wrong."""
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         try:
-            with _signals_as_ctrl_c():
-                return function(*args, **kwargs)
+            return function(*args, **kwargs)
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt(str(stop) or INTERRUPTED) from None
         except (InputError, MissingExtraError, BrokenPipeError):
@@ -68,21 +66,6 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             return complain(f"{where}{error.strerror or error}")
 
     return guarded
-
-
-@contextmanager
-def _signals_as_ctrl_c() -> Iterator[None]:
-    """A signal that is ignored, as by nohup, stays so."""
-    before = {
-        one: signal.signal(one, signal.default_int_handler)
-        for one in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(one) != signal.SIG_IGN
-    }
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
 
 
 GUEST = "The machine"
@@ -385,7 +368,8 @@ def watch(
             told = troubles
             for one in outcomes:
                 if as_json:
-                    print(json.dumps(machines.outcome_json(one), allow_nan=False), flush=True)
+                    say_json_text(json.dumps(machines.outcome_json(one), allow_nan=False))
+                    sys.stdout.flush()
                 elif not quiet:
                     say(f"{datetime.now(UTC):%H:%M:%S} {machines.sentence(one)}")
     except KeyboardInterrupt:

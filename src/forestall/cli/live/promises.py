@@ -12,7 +12,7 @@ from forestall._lazy import lazily
 from forestall.cli.live.asking import asked, chance, now_of
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json
-from forestall.cli.screen import say, show
+from forestall.cli.screen import say, say_json_text, show
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import exact_duration
@@ -37,7 +37,7 @@ def promises(
     with asked(options) as server:
         answer = server.get("/promises", **({"ended": "false"} if only_open else {}))
         if as_json:
-            print(answer.text)
+            say_json_text(answer.text)
             return
         _show(answer.value["promises"], now_of(server), only_open=only_open)
 
@@ -61,7 +61,7 @@ def promise(
     with asked(options) as server:
         answer = server.get(f"/promises/{_id_of(server, name)}")
         if as_json:
-            print(answer.text)
+            say_json_text(answer.text)
             return
         _tell(answer.value, now_of(server))
 

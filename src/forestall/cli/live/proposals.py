@@ -11,7 +11,7 @@ from forestall._lazy import lazily
 from forestall.cli.live.asking import asked, now_of, one_of
 from forestall.cli.registry import command, group_of, guarded
 from forestall.cli.runs.options import Json
-from forestall.cli.screen import say, show
+from forestall.cli.screen import say, say_json_text, show
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.show.clean import clean
@@ -54,7 +54,7 @@ def proposals(
     with asked(options) as server:
         answer = server.get("/proposals")
         if as_json:
-            print(answer.text)
+            say_json_text(answer.text)
             return
         _show(answer.value["proposals"], now_of(server), every=every)
 
@@ -94,7 +94,7 @@ def _decide(
         name = one_of(told, which, "proposal")
         answer = server.post(f"/proposals/{name}", {"approved": approved, "why": why})
         if as_json:
-            print(answer.text)
+            say_json_text(answer.text)
             return
         one = answer.value
         said = f": {clean(one['why'])}" if one["why"] else ""

@@ -12,7 +12,7 @@ from forestall.cli import complain
 from forestall.cli.live.asking import asked, chance, checked_probability, now_of, show_offers
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json
-from forestall.cli.screen import say
+from forestall.cli.screen import say, say_json_text
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import exact_duration, parse_duration
@@ -88,7 +88,7 @@ def quote(
         offers = shown_offers(answer.value)
         trouble = kept.KeptQuotes().keep(server.place.name, question, offers)
         if as_json:
-            print(answer.text)
+            say_json_text(answer.text)
         else:
             show_quote(question, answer.value)
         if trouble:

@@ -14,7 +14,7 @@ from forestall.cli.live.asking import asked, chance, now_of
 from forestall.cli.live.quote import show_quote, shown_offers
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json
-from forestall.cli.screen import say
+from forestall.cli.screen import say, say_json_text
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 
@@ -85,7 +85,7 @@ def submit(
                 raise
             return _new_list(server, dict(offer.question), error.detail, as_json=as_json)
         if as_json:
-            print(answer.text)
+            say_json_text(answer.text)
         else:
             _show(server, answer.value, checked=offer.question is not None)
     return 0

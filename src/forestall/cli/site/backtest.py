@@ -10,7 +10,7 @@ from forestall._lazy import lazily
 from forestall.cli import UNUSABLE
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import Force, Json, Quiet, StudyOut
-from forestall.cli.screen import ProgressBar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json, say_utf8
 from forestall.cli.site.options import Files, OpenMetrics, SiteOptions, given_of, metrics_place
 from forestall.cli.site.report import print_commands
 from forestall.show.text import sections_of
@@ -76,7 +76,7 @@ def promises(
 
 def _print(found: BacktestFound, openmetrics: str | None, written: str | None, how: str) -> None:
     if openmetrics == "-":
-        print(shown.openmetrics(found.report), end="")
+        say_utf8(shown.openmetrics(found.report))
         return
     if openmetrics is not None:
         shown.write_openmetrics(openmetrics, found.report)

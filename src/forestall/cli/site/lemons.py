@@ -8,7 +8,7 @@ from forestall._lazy import lazily
 from forestall.cli import UNUSABLE
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json, Quiet
-from forestall.cli.screen import ProgressBar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json, say_utf8
 from forestall.cli.site.options import Files, OpenMetrics, SiteOptions, given_of, metrics_place
 from forestall.cli.site.report import print_commands
 from forestall.show.text import Short, sections_of
@@ -52,7 +52,7 @@ def lemons(
         found = worst.find(given, asked, bar)
     if openmetrics is not None:
         if openmetrics == "-":
-            print(shown.openmetrics(found.report), end="")
+            say_utf8(shown.openmetrics(found.report))
             return
         shown.write_openmetrics(openmetrics, found.report)
     if as_json:

@@ -12,7 +12,7 @@ from forestall.cli import UNUSABLE
 from forestall.cli.choice import Given, spelled
 from forestall.cli.registry import command
 from forestall.cli.runs.options import OUTPUT, Force, Json, Quiet
-from forestall.cli.screen import ProgressBar, say, say_json
+from forestall.cli.screen import ProgressBar, say, say_json, say_utf8
 from forestall.cli.site.options import Files, OpenMetrics, SiteOptions, given_of, metrics_place
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
@@ -90,7 +90,7 @@ def report(
 
 def _print(made: SiteFindings, openmetrics: str | None, target: Path | None, how: str) -> None:
     if openmetrics == "-":
-        print(site_report.openmetrics(made), end="")
+        say_utf8(site_report.openmetrics(made))
         return
     if openmetrics is not None:
         site_report.write_openmetrics(openmetrics, made)

@@ -44,6 +44,7 @@ from forestall.traces.failures.raw import (
     numbered,
     single_system,
 )
+from forestall.traces.files.cells import unguarded
 from forestall.traces.files.delimited import Int, TextColumns, read_sheet
 from forestall.traces.files.findings import listed, shown
 from forestall.traces.files.packed import read_bytes, read_head, text_of
@@ -204,7 +205,8 @@ def _count(text: str) -> int:
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
+    row = next(csv.reader([text], skipinitialspace=True), [])
+    names = tuple(unguarded(name.strip()) for name in row)
     if not names or "" in names or len(set(names)) < len(names):
         raise ValueError
     return names

@@ -23,6 +23,8 @@ from forestall.model.errors import UnwritableError
 
 NEW: Final = ".new-"
 """How the name of a folder in the making begins (`files.folders`)."""
+_TAKEN: Final = frozenset({".prom"})
+"""Collectors read whatever ends so in their folder, hidden or not."""
 _MARK: Final = r"-[0-9a-f]{8}"
 _BESIDE: Final = re.compile(rf"\..+{_MARK}(\.[^/]*)?")
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
@@ -35,8 +37,8 @@ def atomic_path(
     """Give a new empty file in the folder of `path`; on a clean exit it is renamed to `path`.
 
     On an error nothing is left behind and what stood at `path` stays. The temporary name keeps the
-    suffixes of `path`, by which writers choose a format. Raises UnwritableError, which names
-    `path`, where it cannot be written.
+    suffixes of `path`, by which writers choose a format, but for those by which others take files
+    (`_TAKEN`). Raises UnwritableError, which names `path`, where it cannot be written.
 
     Parameters
     ----------
@@ -139,7 +141,8 @@ def _check_replaceable(target: Path) -> None:
 
 def _ends(target: Path) -> tuple[str, str]:
     """Return how the names of files beside a place begin and end."""
-    return f".{target.name[:32]}", "".join(target.suffixes[-2:])
+    end = "" if target.suffix in _TAKEN else "".join(target.suffixes[-2:])
+    return f".{target.name[:32]}", end
 
 
 def _begun(target: Path, mode: int) -> tuple[int, Path]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.errors import TraceError
+from forestall.traces.files.cells import read_back, unguarded
 from forestall.traces.files.findings import Findings, LineFinding, listed, shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.tokens import filled_lines
@@ -171,7 +172,7 @@ def header_names(line: str) -> tuple[str, ...]:
     """Return the column names of a header line."""
     text = line.removeprefix("\ufeff").replace("\r", " ").replace("\n", " ")
     try:
-        return tuple(name.strip() for name in next(csv.reader([text])))
+        return tuple(unguarded(name.strip()) for name in next(csv.reader([text])))
     except csv.Error:
         return ()
 
@@ -209,4 +210,5 @@ def _read(
         raise TraceError(path, f"is no comma-separated table ({said})") from None
     if len(frame) != len(rows):
         raise TraceError(path, "has quoted fields that go over several lines")
-    return frame.select(pl.col(places[names.index(n)]).str.strip_chars().alias(n) for n in wanted)
+    texts = (pl.col(places[names.index(n)]).str.strip_chars().alias(n) for n in wanted)
+    return read_back(frame.select(texts))

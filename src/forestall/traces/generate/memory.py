@@ -27,6 +27,7 @@ from forestall.model.errors import ParameterError, of_system
 from forestall.model.metrics import Metrics
 from forestall.model.site.job_records import JobRecords
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.cells import harmless
 from forestall.traces.generate.memory_world import (
     LEAST_SHARE,
     MOST_SHARE,
@@ -433,4 +434,4 @@ def write_scenario(
     }
     for name, columns in tables.items():
         with atomic_path(place / name) as beside:
-            pl.DataFrame(columns).write_csv(beside)
+            harmless(pl.DataFrame(columns)).write_csv(beside)

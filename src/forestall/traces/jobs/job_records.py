@@ -22,6 +22,7 @@ from forestall.model.nodes import NodeSet
 from forestall.model.site.hostlist import compress, expand
 from forestall.model.site.job_records import NEVER, UNKNOWN_CORES, JobRecords
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.cells import harmless
 from forestall.traces.files.delimited import TextColumns, check_columns, header_names, read_sheet
 from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import pack, read_head, text_of
@@ -117,7 +118,7 @@ def write_job_records(records: JobRecords, path: str | Path) -> None:
         if Path(path).suffix == ".parquet":
             put_parquet(table, beside)
         else:
-            pack(beside, table.write_csv().encode(), Path(path).suffix)
+            pack(beside, harmless(table).write_csv().encode(), Path(path).suffix)
 
 
 def looks_like(path: Path) -> bool:

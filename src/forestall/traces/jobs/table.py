@@ -17,6 +17,7 @@ from forestall.model.errors import TraceError
 from forestall.model.jobs import UNKNOWN, Jobs
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.cells import harmless
 from forestall.traces.files.delimited import Int, TextColumns, check_columns, read_sheet
 from forestall.traces.files.findings import Findings
 from forestall.traces.files.packed import pack
@@ -72,7 +73,7 @@ def write_job_table(jobs: Jobs, path: str | Path) -> None:
         if Path(path).suffix == ".parquet":
             put_parquet(table, beside)
         else:
-            pack(beside, table.write_csv().encode(), Path(path).suffix)
+            pack(beside, harmless(table).write_csv().encode(), Path(path).suffix)
 
 
 def submit_order(submit: Int) -> tuple[Int, Int]:

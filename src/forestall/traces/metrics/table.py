@@ -17,6 +17,7 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
+from forestall.traces.files.cells import read_back
 from forestall.traces.files.delimited import check_columns, header_names, read_sheet
 from forestall.traces.files.findings import Findings, listed, shown
 from forestall.traces.files.packed import read_bytes, text_of
@@ -231,4 +232,4 @@ def quick_csv(
         return None
     if len(frame) != count:
         return None
-    return frame.rename(known).select(wanted)
+    return read_back(frame.rename(known).select(wanted))

@@ -9,6 +9,7 @@ import numpy as np
 from forestall._lazy import lazily
 from forestall.model.metrics import Metrics
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.cells import harmless
 from forestall.traces.files.packed import pack
 from forestall.traces.files.parquet import put_parquet
 
@@ -39,9 +40,9 @@ def write_metrics(metrics: Metrics, path: str | Path) -> None:
         if Path(path).suffix == ".parquet":
             put_parquet(table, beside)
         elif Path(path).suffix in PACKED:
-            pack(beside, table.write_csv().encode(), Path(path).suffix)
+            pack(beside, harmless(table).write_csv().encode(), Path(path).suffix)
         else:
-            table.write_csv(beside)
+            harmless(table).write_csv(beside)
 
 
 def is_table_name(path: str | Path) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
+from forestall.traces.files.cells import read_back
 from forestall.traces.files.delimited import check_columns, header_names
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import text_of
@@ -196,7 +197,7 @@ def _parsed(
     fields = (
         pl.col(places[names.index(name)]).str.strip_chars().alias(name) for name in columns.wanted
     )
-    return frame.select(fields).with_columns(numbers)
+    return read_back(frame.select(fields)).with_columns(numbers)
 
 
 def _add(frame: pl.DataFrame, columns: Columns, records: RasColumns) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from forestall._lazy import lazily
 from forestall.model.ras import RasLog, Severity
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.cells import harmless
 from forestall.traces.files.packed import pack
 from forestall.traces.files.parquet import put_parquet
 
@@ -39,7 +40,8 @@ def write_ras(log: RasLog, path: str | Path) -> None:
         }
         if log.alert is not None:
             columns["alert"] = pl.Series(log.alert[some]).cast(pl.Int8)
-        return pl.DataFrame(columns)
+        table = pl.DataFrame(columns)
+        return table if suffix == ".parquet" else harmless(table)
 
     parts = range(0, max(len(log), 1), ROWS)
     with atomic_path(path) as beside:

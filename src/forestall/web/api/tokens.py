@@ -145,8 +145,8 @@ def _read(path: Path) -> Iterator[KeptToken]:
             raise ValueError(f"of version {told['version']}")
         for one in told["tokens"]:
             kept = KeptToken(str(one["name"]), one["role"], str(one["hash"]), int(one["made"]))
-            if kept.role not in ROLES or not kept.hash.isascii():
-                raise ValueError("no role, or no hash")
+            if kept.role not in ROLES or not kept.hash.isascii() or not _NAME.fullmatch(kept.name):
+                raise ValueError("no name, no role, or no hash")
             yield kept
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise TraceError(path, f"is no file of tokens: {error}") from None

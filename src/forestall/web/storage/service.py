@@ -76,7 +76,7 @@ class StorageOptions(Declared):
 def serve_storage(
     folder: Path, options: StorageOptions, ready: Callable[[str, str, int], None]
 ) -> None:
-    """Serve a folder until SIGTERM or SIGINT.
+    """Serve a folder until SIGTERM, SIGINT or SIGHUP.
 
     `ready` is told the URL, the first client's token where this made one, and how many half-written
     objects were removed. Raises InputError where another daemon serves the folder, where it cannot

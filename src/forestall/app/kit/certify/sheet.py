@@ -24,6 +24,7 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.own import is_own
 from forestall.model.units import MAX_SECONDS
 from forestall.model.vault.stores import Stores
+from forestall.traces.files.cells import read_back
 
 T = TypeVar("T")
 Int = npt.NDArray[np.int64]
@@ -64,7 +65,7 @@ class Sheet:
         missing = [one for one in names if one not in frame.columns]
         if missing:
             raise TraceError(self.path, f"lacks column {', '.join(missing)}")
-        self.frame = frame
+        self.frame = read_back(frame)
 
     def __len__(self) -> int:
         return len(self.frame)

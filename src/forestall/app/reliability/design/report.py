@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from forestall._lazy import lazily
 from forestall.app.kit.folder import check_folder, fill_folder, holds
+from forestall.app.kit.output import write_csv
 from forestall.app.reliability.design.design import Design
 from forestall.app.reliability.design.prices import prices_section
 from forestall.app.reliability.design.search import SearchResult, structure_told
@@ -67,11 +68,10 @@ def save_design(design: Design, folder: Path) -> Path:
         told = design.json
         text = json.dumps(told, indent=2, allow_nan=False) + "\n"
         (fresh / SUMMARY).write_text(text, encoding="utf-8")
-        pl.DataFrame(told["changes"], infer_schema_length=None).write_csv(fresh / "changes.csv")
+        write_csv(pl.DataFrame(told["changes"], infer_schema_length=None), fresh / "changes.csv")
         if "prices" in told:
-            pl.DataFrame(told["prices"]["designs"], infer_schema_length=None).write_csv(
-                fresh / "prices.csv"
-            )
+            prices = pl.DataFrame(told["prices"]["designs"], infer_schema_length=None)
+            write_csv(prices, fresh / "prices.csv")
         if design.found is None:
             return
         _write_curve(design.found, fresh / "tradeoff.csv")
@@ -97,7 +97,7 @@ def _write_curve(found: SearchResult, path: Path) -> None:
         for k, curve in enumerate(found.curves, 1)
         for one in curve.structures
     ]
-    pl.DataFrame(rows, infer_schema_length=None).write_csv(path)
+    write_csv(pl.DataFrame(rows, infer_schema_length=None), path)
 
 
 def tradeoff(found: SearchResult) -> Drawn:

@@ -20,6 +20,7 @@ from forestall.show.blocks import Prose, Table
 from forestall.show.report import Report, Section
 from forestall.show.words import count, counted
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.cells import harmless
 from forestall.traces.generate.ras import Truth
 from forestall.traces.ras import FilteredLog, FilterSettings, pipeline, read_ras, write_ras
 from forestall.traces.ras.pipeline import STEPS
@@ -147,7 +148,8 @@ def write_names(failures: Failures, path: str | Path) -> None:
     """Write ``node,name`` of every node."""
     names = failures.names or tuple(map(str, range(failures.nodes)))
     with atomic_path(path) as beside:
-        pl.DataFrame({"node": range(len(names)), "name": list(names)}).write_csv(beside)
+        table = pl.DataFrame({"node": range(len(names)), "name": list(names)})
+        harmless(table).write_csv(beside)
 
 
 def write_truth(failures: Failures, truth: Truth, path: str | Path) -> None:
@@ -165,7 +167,7 @@ def write_truth(failures: Failures, truth: Truth, path: str | Path) -> None:
         records=pl.Series(told),
     )
     with atomic_path(path) as beside:
-        table.write_csv(beside)
+        harmless(table).write_csv(beside)
 
 
 def _summary(log: RasLog, filtered: FilteredLog, failures: Failures, level: str) -> dict[str, Any]:
