@@ -60,9 +60,18 @@ def _is_path(one: Any) -> bool:
 
 
 def copies_to(place: Path, folder: Path) -> Callable[[int], None]:
-    """Return what copies a folder to PLACE/NUMBER."""
+    """Return what copies a folder to PLACE/NUMBER, where it is not as it was in the copy before."""
+    last: list[object] = []
 
     def copy(number: int) -> None:
+        now = [
+            (str(path), told.st_ino, told.st_size, told.st_mtime_ns)
+            for path in folder.rglob("*")
+            for told in [path.lstat()]
+        ]
+        if now == last:
+            return
+        last[:] = now
         shutil.copytree(folder, place / str(number), symlinks=True, ignore=_no_sockets)
 
     return copy

@@ -1,4 +1,4 @@
-"""Folders whose files go together, killed at every moment, and what the next command makes of it."""
+"""Folders whose files go together, killed at every moment, and what the next command does then."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import stat
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -84,7 +86,7 @@ def test_so_does_a_real_kill(tmp_path: Path) -> None:
         count += 1
         out = tmp_path / f"{count}"
         put(out, OLD)
-        code = in_child(lambda: work(count))
+        code = in_child(partial(work, count))
         mend(out)
         assert seen(out) in (OLD, NEW)
         if code == 0:
@@ -125,10 +127,8 @@ def test_an_interrupt_while_files_are_put_leaves_a_whole_folder(tmp_path: Path) 
                     raise KeyboardInterrupt
 
             Moments(out, at)
-            try:
+            with suppress(KeyboardInterrupt):
                 fill(out)
-            except KeyboardInterrupt:
-                pass
 
         assert in_child(work) == 0
         left = held_in(out)

@@ -19,7 +19,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -38,11 +38,12 @@ def is_left_over(path: Path) -> bool:
 
 
 @contextmanager
-def filling(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+def filling(folder: Path, names: Sequence[str], *, locked: bool = False) -> Iterator[Path]:
     """Give an empty folder; on a clean exit all its files take their places in `folder`, or none.
 
     A file of `names` that was there before and is not among the new ones goes away. The last of
     `names` is the one that says that all others are there. On an error nothing is left behind.
+    `locked`: the caller holds the folder's lock (flock) already.
     Raises UnwritableError, which names the file as it would have stood in `folder`.
     """
     made: list[Path] = []
@@ -55,7 +56,8 @@ def filling(folder: Path, names: Sequence[str]) -> Iterator[Path]:
         mend(folder)
         _tidy(folder)
         yield fresh
-        _commit(folder, fresh, names)
+        with nullcontext() if locked else _locked(folder):
+            _commit(folder, fresh, names)
         _flush_up(made)
     except OSError as error:
         raise UnwritableError(_asked_for(error, fresh, folder), error) from None
@@ -125,16 +127,15 @@ def _commit(folder: Path, fresh: Path, names: Sequence[str]) -> None:
     for place, _, files in os.walk(fresh):
         for name in (*files, ""):
             flush(Path(place, name))
-    with _locked(folder):
-        _carry_out(folder)  # of one who died since
-        os.rename(fresh, folder / WHOLE)
-        try:
-            _carry_out(folder)
-        except OSError:
-            raise
-        except BaseException:
-            _carry_out(folder)  # whoever interrupts leaves a whole folder
-            raise
+    _carry_out(folder)  # of one who died since
+    os.rename(fresh, folder / WHOLE)
+    try:
+        _carry_out(folder)
+    except OSError:
+        raise
+    except BaseException:
+        _carry_out(folder)  # whoever interrupts leaves a whole folder
+        raise
 
 
 def _carry_out(folder: Path) -> None:
