@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from app.cycle.cycle_small import QUICK, guests_file, hosts_file
 from cli.calls import failure_log, job_log
 from faults.moments import held_in
@@ -128,9 +125,9 @@ ROWS: Mapping[str, Row] = {
     "compare": Row("compare IN/run IN/run --out T/c.html", "", "c.html"),
     "design": Row("design IN/cluster.toml --out T/d --force", "", "d"),
     "train": Row("predict train rate IN/failures.csv --out T/p.forecast", "", "p.forecast"),
-    "scores": Row(
-        "assess scores IN/scores.csv --draws 99 --seed 2 --out T/s",
-        "assess scores IN/scores.csv --draws 99 --out T/s", "s",
+    "trial": Row(
+        "assess plan-trial IN/m/jobs.csv --effect 0.5 --seed 2 --out T/plan",
+        "assess plan-trial IN/m/jobs.csv --effect 0.5 --out T/plan", "plan",
     ),
     "checkpoint key": Row(
         "checkpoint key T/key", "", "key", _keys, again=False, prints=False, told=True,
@@ -155,10 +152,7 @@ def write_inputs(folder: Path, call: Callable[[str], object]) -> None:
     guests_file(folder / "guests.csv", 8, 2)
     hosts_file(folder / "hosts.csv", 2, 9)
     (folder / "cluster.toml").write_text(CLUSTER)
-    rng = np.random.default_rng(1)
-    chance = rng.beta(0.6, 3, 200)
-    failed = (rng.random(200) < chance).astype(int)
-    pl.DataFrame({"score": chance, "failed": failed}).write_csv(folder / "scores.csv")
+    call("traces generate memory IN/m --nodes 40 --days 20 --period 3600")
     call("traces generate ras IN/events.csv --nodes 8 --days 9")
     call(f"simulate IN/guests.csv {' '.join(CYCLE)} --out IN/run")
     call("checkpoint save IN/jobs.csv --store IN/a --store IN/b --store IN/c --data 2 --parity 1")
