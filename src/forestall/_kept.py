@@ -14,6 +14,7 @@ import os
 import pickle
 import stat
 import zlib
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
@@ -24,6 +25,7 @@ from numba.core.caching import IndexDataCacheFile
 
 PACKAGE: Final = Path(__file__).parent
 _SUM: Final = 4
+_DAY: Final = 86_400.0
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -62,7 +64,20 @@ def cache_folder() -> Path | None:
     chosen = os.environ.get("FORESTALL_KERNEL_CACHE")
     user = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "forestall"
     places = [Path(chosen)] if chosen else [PACKAGE / "__pycache__", user]
-    return next((place / name for place in places if _usable(place / name)), None)
+    folder = next((place / name for place in places if _usable(place / name)), None)
+    if folder is not None:
+        _tidy(folder)
+    return folder
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what Numba had half-written in processes that died, a day ago or more; the folder was
+    written to just now."""
+    with suppress(OSError):
+        now = folder.stat().st_mtime
+        for path in folder.glob("*.tmp.*"):
+            if now - path.stat().st_mtime > _DAY:
+                path.unlink(missing_ok=True)
 
 
 class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc] # of a library without types
@@ -72,6 +87,12 @@ class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc] # of a library wit
     def like(cls, files: IndexDataCacheFile, base: str) -> Self:
         """Return the same files, checked; their names begin with `base`."""
         return cls(files._cache_path, base, files._source_stamp)
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep what was compiled, where that can be: a full disk is no reason to fail, the next
+        process compiles again."""
+        with suppress(OSError):
+            super().save(key, data)
 
     def _dump(self, obj: Any) -> bytes:
         data: bytes = super()._dump(obj)

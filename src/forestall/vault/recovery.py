@@ -117,7 +117,8 @@ def _only_one(beside: Path) -> Iterator[bool]:
     Raises InputError where another one works in it, or where it may be somebody else's.
     """
     try:
-        beside.mkdir(parents=True, exist_ok=True)
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        beside.mkdir(mode=0o755, exist_ok=True)  # nobody else's, whatever the mask
         handle = os.open(beside, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         raise UnwritableError(beside, error) from None

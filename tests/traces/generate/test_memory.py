@@ -271,5 +271,5 @@ def test_writing_and_reading_again(tmp_path: Path) -> None:
     assert samples.value.tolist() == metrics.value.tolist()
     assert (folder / "truth.csv").read_text().count("\n") == len(records) + 1
     (tmp_path / "file").write_text("")
-    with pytest.raises(TraceError, match="cannot be made"):
+    with pytest.raises(TraceError, match="cannot be a folder for results: File exists"):
         write_scenario(tmp_path / "file", records, metrics, truth)

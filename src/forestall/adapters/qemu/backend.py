@@ -293,7 +293,7 @@ class QemuBackend:
     def _write(self, record: _Record) -> None:
         value = {**record.__dict__, "guest": record.guest.to_json()}
         path = self._place(record.guest.name) / RECORD
-        with atomic_path(path, sync=True) as beside:
+        with atomic_path(path) as beside:
             try:
                 beside.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
             except OSError as error:

@@ -94,7 +94,7 @@ def vault_facts(folder: Path, now: float) -> dict[str, float]:
 def _write(folder: Path, text: str) -> Path:
     path = folder / config.AD_FILE
     try:
-        with atomic_path(path) as beside:
+        with atomic_path(path, sync=False) as beside:
             beside.write_text(text, encoding="utf-8")
     except OSError as error:
         raise TraceError(path, f"cannot be written: {error.strerror or error}") from None

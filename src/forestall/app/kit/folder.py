@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 from pathlib import Path
 
-from forestall.model.errors import TraceError, UnwritableError
+from forestall.model.errors import TraceError
+from forestall.traces.files.folders import filling, is_left_over, mend
 
 SUMMARY = "summary.json"
-NEW = ".new-"
-"""How the name of a folder in the making begins."""
 RUN_FILES = (
     "jobs.csv",
     "runs.csv",
@@ -42,6 +38,7 @@ RUN_FOLDER = frozenset((*OTHER_RUN_FILES, *RUN_FILES)) - {"manifest.json"}
 
 def holds(folder: Path, keys: Collection[str], name: str = SUMMARY) -> bool:
     """Return whether a folder has a summary of ours, by `name`, with all these keys."""
+    mend(folder)
     try:
         summary = json.loads((folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -61,7 +58,8 @@ def check_folder(
     try:
         if folder.exists() and not folder.is_dir():
             raise TraceError(folder, "is a file; expected a folder for results")
-        held = folder.is_dir() and any(not _left_over(one) for one in folder.iterdir())
+        mend(folder)
+        held = folder.is_dir() and any(not is_left_over(one) for one in folder.iterdir())
     except OSError as error:
         raise TraceError(folder, f"cannot be a folder for results: {error.strerror}") from None
     if held and not force and not ours(folder):
@@ -71,46 +69,12 @@ def check_folder(
         raise TraceError(folder, f"cannot be a folder for results: {above} cannot be written to")
 
 
-def _left_over(path: Path) -> bool:
-    """Return whether this is what a command that was killed left of a folder in the making."""
-    return path.name.startswith(NEW)
-
-
 def fill_folder(folder: Path, write: Callable[[Path], object], names: Iterable[str]) -> Path:
     """Let `write` fill a new folder, then put its files into `folder`: all of them or none.
 
-    A file of `names` that was there before and is not written now goes away. The last of `names` is
-    removed first and put back last, so that where it is, all the others are.
+    A file of `names` that was there before and is not written now goes away. The last of `names`
+    is the one that says that all others are there.
     """
-    known = tuple(names)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=folder, prefix=NEW))
-    except OSError as error:
-        raise TraceError(folder, f"cannot be a folder for results: {error.strerror}") from None
-    try:
+    with filling(folder, tuple(names)) as fresh:
         write(fresh)
-        there = {path.name for path in fresh.iterdir()}
-        (folder / known[-1]).unlink(missing_ok=True)
-        for name in known:
-            if name not in there:
-                (folder / name).unlink(missing_ok=True)
-        for name in sorted(there, key=lambda name: (name == known[-1], name)):
-            os.replace(fresh / name, folder / name)
-    except OSError as error:
-        raise UnwritableError(_asked_for(error, fresh, folder), error) from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-        _remove_if_empty(folder)
     return folder
-
-
-def _asked_for(error: OSError, fresh: Path, folder: Path) -> Path:
-    """Return the file that an error is about, where it would stand in the end."""
-    place = Path(error.source) if isinstance(error, UnwritableError) else fresh
-    return folder / place.relative_to(fresh) if place.is_relative_to(fresh) else place
-
-
-def _remove_if_empty(folder: Path) -> None:
-    with suppress(OSError):
-        folder.rmdir()  # only an empty one can go

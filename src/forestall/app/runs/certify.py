@@ -19,6 +19,7 @@ from forestall.app.runs.models import model_in
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.own import is_own
 from forestall.model.spelling import all_named
+from forestall.traces.files.folders import mend
 
 with lazily():
     from forestall.app.runs import replay as replays
@@ -42,6 +43,7 @@ def certify(folder: str | Path, *, spell: Callable[[str], str] = str) -> Certifi
     as what it should be; one that can be read but tells something impossible fails checks instead.
     """
     place = Path(folder)
+    mend(place)
     try:
         summary = read_summary(place / "summary.json")
     except TraceError:  # its own certifier says in which words

@@ -14,6 +14,7 @@ from forestall.app.runs.models import measures_of, told_of
 from forestall.model.errors import TraceError
 from forestall.show import words
 from forestall.show.shown import Shown
+from forestall.traces.files.folders import mend
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Comparison:
 
 def read_summary(folder: Path) -> dict[str, Any]:
     """Return the summary of a run's folder; TraceError where there is none."""
+    mend(folder)
     path = folder / "summary.json"
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))

@@ -14,6 +14,7 @@ from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.many import comparison
 from forestall.show.page import page, write_page
 from forestall.simulate.promise.parameters import Parameters
+from forestall.traces.files.folders import is_left_over
 from forestall.traces.generate import generate_failures, generate_jobs
 from forestall.traces.jobs.swf import write_swf
 from forestall.traces.write import write_failures_csv
@@ -86,7 +87,7 @@ def demo(out: Path, tell: Tell, *, seed: int = SEED, force: bool = False) -> Dem
 
 def is_demo_folder(folder: Path) -> bool:
     """Return whether a folder holds nothing but what a demonstration leaves."""
-    return {path.name for path in folder.iterdir()} <= set(FILES)
+    return {path.name for path in folder.iterdir() if not is_left_over(path)} <= set(FILES)
 
 
 def _write(done: Demo, folder: Path) -> None:

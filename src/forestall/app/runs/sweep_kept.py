@@ -17,8 +17,11 @@ from typing import Any
 
 from forestall.model.errors import InputError, TraceError, UnwritableError
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.folders import filling
 
 POINTS = "points.jsonl"
+ABOUT = "sweep.json"
+"""Written last of all files of a sweep: where it is, they belong together."""
 Measures = dict[str, Any]
 
 
@@ -42,7 +45,10 @@ class Kept:
         try:
             if self._path.exists() and not force:
                 self.done = read_points(self._path, fingerprint, count)
-            self._write()
+                self._write()
+            else:  # the files of another sweep are none of this one's
+                with filling(folder, (POINTS, ABOUT), locked=True) as fresh:
+                    (fresh / POINTS).write_bytes(self._lines())
             self._file = self._path.open("ab", buffering=0)
         except OSError as error:
             os.close(self._lock)
@@ -81,10 +87,13 @@ class Kept:
 
     def _write(self) -> None:
         """Write the file anew, the points in order."""
+        with atomic_path(self._path) as beside:
+            beside.write_bytes(self._lines())
+
+    def _lines(self) -> bytes:
         lines = [line_of({"sweep": self._fingerprint})]
         lines += [line_of({"point": k, "measures": self.done[k]}) for k in sorted(self.done)]
-        with atomic_path(self._path, sync=True) as beside:
-            beside.write_bytes(b"".join(lines))
+        return b"".join(lines)
 
 
 def line_of(value: Mapping[str, Any]) -> bytes:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from forestall.app.kit.folder import check_folder
+from forestall.app.kit.folder import check_folder, fill_folder
 from forestall.app.kit.output import write_csv, write_json
 from forestall.app.kit.progress import Interrupted
 from forestall.app.kit.versions import versions
@@ -29,7 +29,7 @@ from forestall.app.runs.settings import known_options
 from forestall.app.runs.single import arguments_of
 from forestall.app.runs.sweep import Plan, plan_of
 from forestall.app.runs.sweep_figures import label_of, sweep_heatmap, sweep_lines, sweep_points
-from forestall.app.runs.sweep_kept import Kept, Measures, is_sweep_folder
+from forestall.app.runs.sweep_kept import ABOUT, Kept, Measures, is_sweep_folder
 from forestall.app.runs.sweep_words import means
 from forestall.model.errors import ForestallError, InputError, ParameterError
 from forestall.show.page import page, write_page
@@ -50,6 +50,7 @@ Logs = tuple["Jobs", Any, "Training | None", dict[str, Any]]
 """The logs of a sweep: jobs, failures or hosts, what was known before, and what is given
 besides."""
 Point = tuple[int, "AnyParameters"]
+FIGURES = "figures"
 MOST_CHUNK = 8
 PROCESS = 200_000_000
 """Bytes that a worker process takes before its first run, about."""
@@ -361,19 +362,30 @@ def _report(plan: Plan, table: pl.DataFrame, captions: Mapping[str, Figure]) -> 
 
 
 def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> None:
-    """Write the table, what it was made from, figures and the page."""
-    write_csv(table, out / "sweep.csv")
-    shown = {}
-    if report:
-        shown = figures(plan, table) if has_matplotlib() else {}
-        folder = out / "figures"
-        if shown:
-            folder.mkdir(exist_ok=True)
-        for name, figure in shown.items():
-            save(figure, folder / f"{name}.png")
-        write_page(out / "report.html", page(_report(plan, table, _captions(plan, shown))))
+    """Write the table, what it was made from, figures and the page: all of them or none."""
+
+    def write(fresh: Path) -> None:
+        write_csv(table, fresh / "sweep.csv")
+        shown = {}
+        if report:
+            shown = figures(plan, table) if has_matplotlib() else {}
+            folder = fresh / FIGURES
+            if shown:
+                folder.mkdir()
+            for name, figure in shown.items():
+                save(figure, folder / f"{name}.png")
+            told = page(_report(plan, table, _captions(plan, shown)))
+            write_page(fresh / "report.html", told)
+        write_json(_about(plan, shown), fresh / ABOUT)
+
+    before = (f"{FIGURES}/{path.name}" for path in (out / FIGURES).glob("*.png"))
+    fill_folder(out, write, ("sweep.csv", *before, *(["report.html"] if report else []), ABOUT))
+
+
+def _about(plan: Plan, shown: Iterable[str]) -> dict[str, Any]:
+    """Return what a sweep was made from, as `sweep.json` has it."""
     inputs = plan.inputs
-    about = {
+    return {
         **({} if plan.model.name == PROMISE.name else {"model": plan.model.name}),
         "jobs": str(inputs.log),
         **({"hosts": str(inputs.hosts)} if inputs.hosts is not None else {}),
@@ -382,11 +394,10 @@ def write_all(plan: Plan, table: pl.DataFrame, out: Path, *, report: bool) -> No
         "points": len(plan.points),
         "axes": {name: list(values) for name, values in plan.axes.items()},
         "parameters": _fixed(plan),
-        "figures": sorted(f"figures/{name}.png" for name in shown),
+        "figures": sorted(f"{FIGURES}/{name}.png" for name in shown),
         "fingerprint": plan.fingerprint,
         "versions": versions(),
     }
-    write_json(about, out / "sweep.json")
 
 
 def _fixed(plan: Plan) -> dict[str, Any]:

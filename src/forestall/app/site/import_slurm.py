@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from forestall.model.failures import Failures
 from forestall.model.site.hostlist import in_order
 from forestall.model.site.node_events import NATURES
 from forestall.model.site.site_records import SiteRecords
+from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.parquet import is_parquet
 from forestall.traces.info import is_failure_log
@@ -158,9 +158,8 @@ def _key(path: Path, out: Path) -> bytes:
         raise ParameterError("anonymize_key", str(path), allowed)
     try:
         if not path.exists():
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w") as file:
-                file.write(secrets.token_hex(KEY_BYTES) + "\n")
+            with atomic_path(path, private=True, new=True) as beside:
+                beside.write_text(secrets.token_hex(KEY_BYTES) + "\n", encoding="ascii")
         key = path.read_bytes().strip()
     except OSError as error:
         raise TraceError(path, f"cannot be the key's file: {error.strerror or error}") from None

@@ -12,8 +12,9 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from forestall.app.vault.stores import PlacedTold, PlacingOptions, SavePlacing
-from forestall.model.errors import ParameterError, of_system
+from forestall.model.errors import ParameterError
 from forestall.model.settings import Declared, Setting
+from forestall.traces.files.atomic import atomic_path
 from forestall.vault import keys
 from forestall.vault.chunks import KIB, Cutting
 from forestall.vault.codes import Code
@@ -270,10 +271,8 @@ def state_of(stores: Sequence[str], *, key: Path | None = None) -> dict[str, Any
 def new_key(path: Path) -> None:
     """Write a new key into a file that only its owner can read. Raises TraceError where there is
     one already."""
-    with of_system(path, "cannot be written"):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(Key.new().text)
+    with atomic_path(path, private=True, new=True) as beside:
+        beside.write_text(Key.new().text, encoding="ascii")
 
 
 def told_of(made: Manifest) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from forestall.model.cluster.actions import Requeue
 from forestall.model.errors import ForestallError, InputError, ParameterError, of_system
 from forestall.model.settings import Declared, Setting
 from forestall.model.units import format_duration, parse_duration, told_bytes
+from forestall.traces.files.atomic import atomic_path
 from forestall.vault.chunks import KIB, Cutting
 from forestall.vault.manifests import Manifest
 from forestall.vault.repository import Vault, VaultRules
@@ -247,8 +248,8 @@ def run_program(
     for line in told_account(driver.history):
         say(f"{known}: {line}")
     if account is not None:
-        with of_system(account, "cannot be written"):
-            account.write_text(json.dumps(asdict(driver.history)) + "\n", encoding="utf-8")
+        with atomic_path(account) as beside:
+            beside.write_text(json.dumps(asdict(driver.history)) + "\n", encoding="utf-8")
     if driver.requeue:
         _requeue(int(job), say)
     return code

@@ -25,7 +25,7 @@ def register_guest(folder: Path, name: str, guest: GuestProcesses) -> Path:
     told = {
         "pid": guest.pid, "pgid": pgid, "cgroup": guest.cgroup, "created": guest.created,
     }  # fmt: skip
-    with atomic_path(path) as beside:
+    with atomic_path(path, sync=False) as beside:
         beside.write_text(json.dumps(told) + "\n", encoding="utf-8")
     return path
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from forestall.model.errors import InputError, TraceError, of_system
+from forestall.traces.files.shared import OPENED, check_not_planted
 
 AGENT: Final = "agent"
 LOCK: Final = f"{AGENT}.lock"
@@ -30,8 +31,10 @@ def only_agent(folder: Path, what: str = AGENT) -> Iterator[None]:
     """
     with of_system(folder, "cannot be written to"):
         folder.mkdir(parents=True, exist_ok=True)
+    check_not_planted(folder)
+    with of_system(folder, "cannot be written to"):
         lock = folder / f"{what.replace(' ', '-')}.lock"
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(lock, OPENED, 0o644)
     try:
         if not _taken(handle):
             time.sleep(AGAIN)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from forestall.live.agent.states import NAMES
 from forestall.model.errors import TraceError
+from forestall.traces.files.atomic import atomic_path
 
 STATUS: Final = "status.json"
 
@@ -41,14 +41,14 @@ NEEDED: Final = (
 
 
 def write_status(folder: Path, status: Mapping[str, Any]) -> None:
-    """Write it whole or not at all; nan becomes null. Raises OSError where it cannot be written."""
+    """Write it whole or not at all; nan becomes null. Raises OSError where it cannot be written. It
+    is not waited for the disk: after a power cut the agent writes it anew."""
     told = {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in status.items()
     }
-    beside = folder / f".{STATUS}.new"  # one name: there is one agent, and nothing to clean up
-    beside.write_text(json.dumps(told, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(beside, folder / STATUS)
+    with atomic_path(folder / STATUS, sync=False) as beside:
+        beside.write_text(json.dumps(told, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def read_status(folder: Path, needed: Collection[str] = NEEDED) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from forestall.live.agent.clock import AgentClock
-from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.atomic import atomic_path, flush
+from forestall.traces.files.shared import OPENED
 from forestall.traces.metrics.day_files import (
     HEADER,
     LIMIT,
@@ -160,7 +161,7 @@ class DayStore:
     def _open(self, day: str) -> None:
         path = self.folder / f"{day}.fsd"
         _unpack(path)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(path, OPENED, 0o644)
         try:
             data = path.read_bytes()
             until = whole_until(data)
@@ -169,7 +170,7 @@ class DayStore:
                 os.replace(path, aside)
                 self._tell(f"{path}: has no whole header; put aside as {aside.name}")
                 os.close(handle)
-                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                handle = os.open(path, OPENED, 0o644)
             elif until < len(data):
                 os.ftruncate(handle, until)
                 self._tell(f"{path}: {len(data) - until:,} half-written bytes at its end cut off")
@@ -177,7 +178,7 @@ class DayStore:
             whole = segments(data[:until])
             self._held = sum((one.end - one.begin) // one.header.record for one in whole)
             self._write(self._header.encode())
-            _sync_folder(self.folder)
+            flush(self.folder)
         except BaseException:
             os.close(handle)
             self._handle = -1
@@ -261,7 +262,7 @@ def next_serial(folder: Path) -> int:
 def _pack(path: Path) -> None:
     """Put a packed file in the place of a plain one: at every moment one of them is whole."""
     data = path.read_bytes()
-    with atomic_path(path.with_name(f"{path.name}.gz"), sync=True) as beside:
+    with atomic_path(path.with_name(f"{path.name}.gz")) as beside:
         beside.write_bytes(gzip.compress(data, mtime=0))
     path.unlink()
 
@@ -272,14 +273,6 @@ def _unpack(path: Path) -> None:
     if path.exists() or not packed.exists():
         return
     data, _ = unpacked(packed)
-    with atomic_path(path, sync=True) as beside:
+    with atomic_path(path) as beside:
         beside.write_bytes(data)
     packed.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

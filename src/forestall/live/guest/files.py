@@ -24,7 +24,8 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from forestall.live.guest.processes import is_there
 from forestall.model.errors import ParameterError, TraceError, of_system
-from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.atomic import atomic_path, flush
+from forestall.traces.files.shared import OPENED, check_not_planted
 
 GUESTS: Final = "guests"
 RECORD: Final = "state.json"
@@ -166,6 +167,8 @@ class GuestFiles:
         """Make it. Raises TraceError where that cannot be."""
         with of_system(self.place, "cannot be made"):
             self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in (self.folder, self.place.parent, self.place):
+            check_not_planted(folder)
 
     def read(self) -> StayRecord | None:
         """Return the record; None where there is none. Raises TraceError for one that is broken."""
@@ -261,7 +264,7 @@ class GuestFiles:
         """Return an open handle on a lock that is now held; None where someone else holds it."""
         path = self.place / name
         with of_system(path, "cannot be opened"):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = os.open(path, OPENED, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -297,7 +300,7 @@ def _add_line(path: Path, line: bytes) -> None:
     Without a lock, as the system adds it in one piece: a manager that stands still with a lock in
     its hand would keep its keeper from whatever it has to do then. Raises OSError.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    handle = os.open(path, OPENED | os.O_APPEND, 0o644)
     try:
         size = os.fstat(handle).st_size
         torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
@@ -305,6 +308,8 @@ def _add_line(path: Path, line: bytes) -> None:
         if os.write(handle, line) < len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(handle)
+        if size == 0:
+            flush(path.parent)
     finally:
         os.close(handle)
 
@@ -316,12 +321,12 @@ def _replace(path: Path, data: bytes) -> None:
     lost for want of a few bytes.
     """
     try:
-        with atomic_path(path, sync=True) as beside:
+        with atomic_path(path) as beside:
             beside.write_bytes(data + b"\n")
     except OSError as error:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT} or not path.exists():
             raise
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             found = os.fstat(handle)
             if len(data) > found.st_blocks * 512:

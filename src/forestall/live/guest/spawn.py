@@ -100,7 +100,7 @@ def _reset_signals() -> None:
 
 
 def _redirect(program: Program) -> None:
-    how = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     for number, path in ((1, program.stdout), (2, program.stderr)):
         handle = os.open(path, how, 0o644)
         os.dup2(handle, number)

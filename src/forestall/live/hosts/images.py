@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 from typing import Protocol
 
 from forestall.model.errors import of_system
+from forestall.traces.files.atomic import flush
 
 
 class Images(Protocol):
@@ -50,12 +50,9 @@ class FolderImages:
         """Keep an image; it is on the disk when this returns."""
         kept = image.with_suffix(".img")
         with of_system(image, "cannot be kept"):
-            handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            flush(image)
             image.rename(kept)
+            flush(kept.parent)
         return kept.name
 
     def forget(self, machine: str, keep: str) -> None:

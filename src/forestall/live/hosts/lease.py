@@ -136,7 +136,7 @@ class Position:
     def _write(self, now: float) -> None:
         value = {"holder": self._me, "token": self.token, "until": now + self._life}
         try:
-            with atomic_path(self._path) as beside:
+            with atomic_path(self._path, sync=False) as beside:
                 beside.write_text(json.dumps(value) + "\n", encoding="utf-8")
         except OSError as error:
             raise TraceError(self._path, f"cannot be written: {error.strerror}") from None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -235,13 +234,8 @@ def _write(path: Path, record: MachineRecord | HostRecord) -> None:
     text = json.dumps(asdict(record), indent=2, ensure_ascii=False) + "\n"
     with of_system(path, "cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_path(path, sync=True) as beside:
+        with atomic_path(path) as beside:
             beside.write_text(text, encoding="utf-8")
-    handle = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)  # the name, too
-    finally:
-        os.close(handle)
 
 
 def _read(path: Path, kind: type[_Kind]) -> _Kind:

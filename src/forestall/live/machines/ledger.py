@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.model.errors import TraceError, of_system
+from forestall.traces.files.atomic import flush
 
 Entry = Mapping[str, Any]
 _NUMBER = (int, float)
@@ -96,6 +97,8 @@ def append_line(path: Path, line: str, *, head: str = "", end_torn: bool = False
         file.write(f"{line}\n".encode())
         file.flush()
         os.fsync(file.fileno())
+        if not size:
+            flush(path.parent)
 
 
 def _entry(line: bytes) -> Entry | None:

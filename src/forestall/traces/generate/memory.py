@@ -23,12 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.model.errors import ParameterError, of_system
+from forestall.model.errors import ParameterError
 from forestall.model.metrics import Metrics
 from forestall.model.site.job_records import JobRecords
 from forestall.traces.files import budget
-from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.cells import harmless
+from forestall.traces.files.folders import filling
 from forestall.traces.generate.memory_world import (
     LEAST_SHARE,
     MOST_SHARE,
@@ -411,15 +411,11 @@ def write_scenario(
     format: str = "parquet",
 ) -> None:
     """Write jobs.csv, metrics.parquet or .csv, truth.csv (a row a job), leaks.csv and oom.csv, when
-    which node ran out of memory under which job, into a folder.
+    which node ran out of memory under which job, into a folder: all of them or none.
 
     Raises TraceError where the folder cannot be made or written to.
     """
     place = Path(folder)
-    with of_system(place, "cannot be made"):
-        place.mkdir(parents=True, exist_ok=True)
-    write_job_records(records, place / "jobs.csv")
-    write_metrics(metrics, place / f"metrics.{format}")
     killed = np.flatnonzero(truth.killed)
     tables: dict[str, dict[str, Any]] = {
         "truth.csv": {
@@ -436,6 +432,8 @@ def write_scenario(
             "job": [records.job[k] for k in killed.tolist()],
         },
     }
-    for name, columns in tables.items():
-        with atomic_path(place / name) as beside:
-            harmless(pl.DataFrame(columns)).write_csv(beside)
+    with filling(place, ("jobs.csv", f"metrics.{format}", *tables)) as fresh:
+        write_job_records(records, fresh / "jobs.csv")
+        write_metrics(metrics, fresh / f"metrics.{format}")
+        for name, columns in tables.items():
+            harmless(pl.DataFrame(columns)).write_csv(fresh / name)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,10 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.model.cleaning import Cleaning, Remark
-from forestall.model.errors import TraceError, of_system
+from forestall.model.errors import TraceError
 from forestall.model.site.site_records import SiteRecords
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.findings import listed
+from forestall.traces.files.folders import filling, is_left_over, mend
 from forestall.traces.site import accounting as files
 
 SUMMARY: Final = "import.json"
@@ -50,6 +48,7 @@ WRITTEN: Final = frozenset({SUMMARY, JOBS, FAILURES, *(table.file for table in T
 
 def is_site_folder(path: str | Path) -> bool:
     """Return whether a folder was written by `forestall import`."""
+    mend(Path(path))
     return (Path(path) / SUMMARY).is_file()
 
 
@@ -116,6 +115,7 @@ def read_folder(path: str | Path) -> SiteRecords:
 
 def read_summary(folder: Path) -> dict[str, Any]:
     """Return ``import.json`` of a folder. Raises TraceError where there is none, or no such one."""
+    mend(folder)
     path = folder / SUMMARY
     try:
         told: Any = json.loads(path.read_bytes().decode("utf-8"))
@@ -147,25 +147,17 @@ def _cleanings(folder: Path, told: Mapping[str, Any]) -> dict[str, Cleaning]:
 
 @contextmanager
 def whole_folder(path: str | Path) -> Iterator[Path]:
-    """Give an empty folder beside `path`; on a clean exit it takes the place of `path`.
+    """Give an empty folder; on a clean exit its files take the place of those at `path`.
 
     What stands at `path` may be an empty folder, or one with files of `WRITTEN` only, which is
     replaced; anything else is a TraceError. On an error nothing is left behind, and what stood
     there stays.
     """
     target = Path(path)
+    mend(target)
     _refuse_others(target)
-    with of_system(target, "cannot be written"):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:32]}-"))
-    try:
-        yield beside
-        mask = os.umask(0)
-        os.umask(mask)
-        beside.chmod(0o777 & ~mask)
-        _put(beside, target)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+    with filling(target, (*sorted(WRITTEN - {SUMMARY}), SUMMARY)) as fresh:
+        yield fresh
 
 
 def _refuse_others(target: Path) -> None:
@@ -173,27 +165,11 @@ def _refuse_others(target: Path) -> None:
         return
     if not target.is_dir():
         raise TraceError(target, "is a file; expected a folder to write to")
-    others = sorted(entry.name for entry in target.iterdir() if entry.name not in WRITTEN)
+    others = sorted(
+        entry.name
+        for entry in target.iterdir()
+        if entry.name not in WRITTEN and not is_left_over(entry)
+    )
     if others:
         message = f"is a folder with {listed(others, 3)} in it; expected a new or empty one"
         raise TraceError(target, message)
-
-
-def _put(beside: Path, target: Path) -> None:
-    """Put a folder in its place; an older one goes only once the new one stands there."""
-    old: Path | None = None
-    try:
-        if target.exists():
-            old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:32]}-"))
-            os.replace(target, old / "old")
-        try:
-            os.replace(beside, target)
-        except OSError:
-            if old is not None:
-                os.replace(old / "old", target)
-            raise
-    except OSError as error:
-        raise TraceError(target, f"cannot be written: {error.strerror or error}") from None
-    finally:
-        if old is not None:
-            shutil.rmtree(old, ignore_errors=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from forestall.model.errors import UnwritableError
-from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.atomic import atomic_path, flush
 from forestall.vault.hosts.host import (
     AbsentError,
     HostError,
@@ -59,8 +59,6 @@ class FolderHost(StorageHost):
             beside = self._beside(path, stack)
             with open(beside, "wb") as file:
                 yield file
-        with self._said():
-            _flush_folder(path.parent)
 
     @contextmanager
     def reading(self, key: str) -> Iterator[BinaryIO]:
@@ -149,9 +147,9 @@ class FolderHost(StorageHost):
         for _ in range(TRIES - 1):
             with suppress(UnwritableError, FileNotFoundError):
                 _make_folder(path.parent)
-                return stack.enter_context(atomic_path(path, sync=True))
+                return stack.enter_context(atomic_path(path))
         _make_folder(path.parent)
-        return stack.enter_context(atomic_path(path, sync=True))
+        return stack.enter_context(atomic_path(path))
 
     def _path(self, key: str) -> Path:
         return self._folder / checked_key(key)
@@ -173,7 +171,7 @@ def _make_folder(folder: Path) -> None:
         folder = folder.parent
     for one in reversed(new):
         one.mkdir(exist_ok=True)
-        _flush_folder(one.parent)
+        flush(one.parent)
 
 
 def _removed(folder: Path) -> bool:
@@ -185,12 +183,3 @@ def _removed(folder: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _flush_folder(folder: Path) -> None:
-    """Wait until the names of a folder are on the disk."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -24,6 +24,7 @@ from typing import Final
 
 from forestall.model.errors import InputError, ParameterError, TraceError, of_system
 from forestall.model.live.desk import SeenRole, Viewer
+from forestall.traces.files.atomic import atomic_path
 
 PREFIX: Final = "fst_"
 """What tokens begin with, so that they are known where they leak."""
@@ -127,18 +128,8 @@ class TokenStore:
         text = json.dumps(
             {"version": _VERSION, "tokens": [asdict(one) for one in tokens]}, indent=1
         )
-        beside = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}")
-        with of_system(self.path, "cannot be written"):
-            opened = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            try:
-                with os.fdopen(opened, "w", encoding="ascii") as file:
-                    file.write(text + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(beside, self.path)
-            except BaseException:
-                beside.unlink(missing_ok=True)
-                raise
+        with atomic_path(self.path, private=True) as beside:
+            beside.write_text(text + "\n", encoding="ascii")
 
 
 def _hashed(token: str) -> str:

@@ -108,7 +108,7 @@ def _telling(folder: Path, daemon: Daemon) -> Iterator[None]:
         while True:
             told = {"at": time.time(), "clients": daemon.seats.taken,
                     "limit": daemon.seats.limit, "bytes": daemon.shelves.total}  # fmt: skip
-            with suppress(OSError), atomic_path(folder / STATE) as beside:
+            with suppress(OSError), atomic_path(folder / STATE, sync=False) as beside:
                 beside.write_text(json.dumps(told) + "\n", encoding="ascii")
             if over.wait(EVERY):
                 return

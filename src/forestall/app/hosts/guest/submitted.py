@@ -158,7 +158,8 @@ def submit_guest(
     text = submit_text(job)
     with of_system(place, "cannot be written"):
         place.mkdir(parents=True, exist_ok=True)
-        (place / "guest.sub").write_text(text, encoding="utf-8")
+        with atomic_path(place / "guest.sub") as beside:
+            beside.write_text(text, encoding="utf-8")
     cluster = commands.submit(place / "guest.sub")
     made = SubmittedGuest(
         known, cluster, asked.time, round(time.time(), 3), tuple(words), stores, str(key or ""),

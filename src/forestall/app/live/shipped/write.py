@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from forestall.app.live.shipped.dashboard import dashboard
-from forestall.model.errors import InputError, ParameterError, of_system
-from forestall.traces.files.atomic import atomic_path
+from forestall.model.errors import InputError, ParameterError
+from forestall.traces.files.folders import filling
 
 UNITS: Final = ("forestall.service", "forestall-warden.service")
 PLAIN: Final = ("forestall.toml", "forestall.sysusers.conf", "forestall-alerts.yml")
@@ -78,18 +78,16 @@ def site_files(settings: str = SETTINGS, program: str = "") -> Iterator[tuple[st
 def write_site_files(
     folder: Path, settings: str = SETTINGS, program: str = "", *, force: bool = False
 ) -> list[Path]:
-    """Write the files into a folder, which is made, and return their paths. Raises InputError where
-    one is there already and may not be replaced."""
+    """Write the files into a folder, which is made, all of them or none, and return their paths.
+    Raises InputError where one is there already and may not be replaced."""
     told = dict(site_files(settings, program))
     there = [name for name in told if (folder / name).exists()]
     if there and not force:
         message = f"{folder / there[0]}: is there already; {{force}} replaces it"
         raise InputError(message)
-    with of_system(folder, "cannot be made"):
-        folder.mkdir(parents=True, exist_ok=True)
-    for name, text in told.items():
-        with atomic_path(folder / name) as beside:
-            beside.write_text(text, encoding="utf-8")
+    with filling(folder, tuple(told)) as fresh:
+        for name, text in told.items():
+            (fresh / name).write_text(text, encoding="utf-8")
     return [folder / name for name in told]
 
 
