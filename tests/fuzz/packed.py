@@ -33,7 +33,10 @@ def packed(kind: str, within: Mutator) -> Mutator:
     def mutate(draw: Draw, data: bytes) -> bytes:
         if draw.chance(0.5):
             return bytes_of_any(draw, data)
-        changed = within(draw, unpack(data))
+        try:
+            changed = within(draw, unpack(data))
+        except Exception:  # damaged already; each packer has errors of its own
+            return bytes_of_any(draw, data)
         whole = pack(changed)
         return whole + pack(changed) if draw.chance(0.1) else whole
 
