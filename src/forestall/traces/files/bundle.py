@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import TraceError
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 HEADER: Final = "header.json"
 MOST_BYTES: Final = 8 * 2**30
@@ -74,7 +75,7 @@ def read_bundle(
         with zipfile.ZipFile(place) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
                 raise TraceError(place, f"would unpack to more than {MOST_BYTES} bytes")
-            header = json.loads(archive.read(HEADER))
+            header = json_of(archive.read(HEADER))
             _check(place, header, what, version)
             arrays = {
                 name.removesuffix(".npy"): np.lib.format.read_array(
