@@ -24,7 +24,7 @@ class Format:
         ``{file}`` is the damaged file
     made : lines that are run after `make`, to have files that commands write
     codes : exit codes that are documented for damaged files
-    heavy : whether a command takes so long that `make test` leaves the format out
+    slow : more such lines, whose kernels take long to compile: `make test` leaves them out
     """
 
     name: str
@@ -34,7 +34,12 @@ class Format:
     commands: tuple[str, ...]
     made: tuple[str, ...] = ()
     codes: tuple[int, ...] = (USABLE, REFUSED)
-    heavy: bool = False
+    slow: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All command lines."""
+        return (*self.commands, *self.slow)
 
 
 def by_name(*tables: tuple[Format, ...]) -> dict[str, Format]:

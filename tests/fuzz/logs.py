@@ -347,8 +347,8 @@ JOB_COMMANDS: Final = (
     "traces convert {file} out.csv",
     "traces convert {file} out.parquet",
     "traces convert {file} out.swf",
-    "simulate {file} --nodes 16 --policy easy --out out --no-report -q",
 )
+RUN_JOBS: Final = ("simulate {file} --nodes 16 --policy easy --out out --no-report -q",)
 EVENT_COMMANDS: Final = (
     "traces info {file} --as events",
     "traces info {file} --as events --json",
@@ -400,14 +400,17 @@ FAILURES: Final = (
 )  # fmt: skip
 JOB_LOGS: Final = (
     Format("swf", written(("jobs.swf", _swf())), ("jobs.swf",), text,
-           (*JOB_COMMANDS, "report {file}", "futures {file} --at 2026-01-01T04:00 --json")),
-    Format("jobs", written(("jobs.csv", _jobs())), ("jobs.csv",), table, JOB_COMMANDS),
-    Format("usage", written(("usage.txt", _usage())), ("usage.txt",), text, JOB_COMMANDS),
+           (*JOB_COMMANDS, "report {file}"),
+           slow=(*RUN_JOBS, "futures {file} --at 2026-01-01T04:00 --json")),
+    Format("jobs", written(("jobs.csv", _jobs())), ("jobs.csv",), table, JOB_COMMANDS,
+           slow=RUN_JOBS),
+    Format("usage", written(("usage.txt", _usage())), ("usage.txt",), text, JOB_COMMANDS,
+           slow=RUN_JOBS),
     Format("jobs-parquet", written(("jobs.csv", _jobs())), ("log.parquet",), parquet, JOB_COMMANDS,
-           made=("traces convert jobs.csv log.parquet",)),
+           made=("traces convert jobs.csv log.parquet",), slow=RUN_JOBS),
     *(
         Format(f"jobs-{kind}", _packed(kind, _jobs()), (f"log.csv.{kind}",), packed(kind, table),
-               JOB_COMMANDS)
+               JOB_COMMANDS, slow=RUN_JOBS)
         for kind in PACKERS
     ),
 )  # fmt: skip
@@ -425,7 +428,8 @@ SLURM: Final = (
     Format("sacct", _slurm, ("sacct.jobs.txt",), partial(table, separator=b"|"),
            (*SLURM_COMMANDS, "traces info {file} --as records",
             "report {file} sacctmgr.event.txt scontrol.node.txt",
-            "backtest promises {file} --warm-up 5 --no-learn --json"), codes=(0, 1, 2)),
+            "traces info {file} --as records --json"), codes=(0, 1, 2),
+           slow=("backtest promises {file} --warm-up 5 --no-learn --json",)),
     Format("sacct-json", _slurm, ("sacct.json",), nested, SLURM_COMMANDS),
     Format("events-slurm", _slurm, ("sacctmgr.event.txt",), partial(table, separator=b"|"),
            (*SLURM_COMMANDS, "report sacct.jobs.txt {file} --full",
@@ -453,7 +457,7 @@ METRICS: Final = (
             ("ldms", "meminfo", _ldms(), table),
             ("prometheus", "answer.json", _prometheus(), nested),
             ("planetlab", "day.csv", _planetlab(), table),
-            ("machine", "machine.txt", _machine(), text),
+            ("machine", "machine3.txt", _machine(), text),
         )
     ),
 )  # fmt: skip
@@ -468,25 +472,30 @@ TABLES: Final = (
             "assess alarms {file} --failures failures.csv --json")),
     _one("gaps", "gaps.csv", _gaps(), table, "fit {file} --family weibull --json",
          "fit {file} --family exponential"),
-    _one("cluster", "cluster.toml", CLUSTER, toml, "design {file}", "design {file} --json"),
+    Format("cluster", written(("cluster.toml", CLUSTER)), ("cluster.toml",), toml, (),
+           slow=("design {file}", "design {file} --json")),
     Format("settings", written(("run.toml", RUN), ("jobs.csv", _jobs())), ("run.toml",), toml,
-           ("simulate jobs.csv --config {file} --out out --no-report -q",)),
+           (), slow=("simulate jobs.csv --config {file} --out out --no-report -q",)),
     Format("sweep-settings", written(("run.toml", RUN), ("jobs.csv", _jobs(12))), ("run.toml",),
-           toml, ("sweep jobs.csv --config {file} --risk 0.1,0.9 --workers 1 --out out -q",)),
+           toml, (),
+           slow=("sweep jobs.csv --config {file} --risk 0.1,0.9 --workers 1 --out out -q",)),
     Format("topology", written(("topology.conf", TOPOLOGY), ("jobs.csv", _jobs(12))),
-           ("topology.conf",), pairs, ("simulate jobs.csv --nodes 16 --topology {file} --json",)),
+           ("topology.conf",), pairs, (),
+           slow=("simulate jobs.csv --nodes 16 --topology {file} --json",)),
     Format("users", written(("users.toml", USERS), ("jobs.csv", _jobs(12))), ("users.toml",), toml,
-           ("simulate jobs.csv --nodes 16 --users {file} --json",)),
+           (),
+           slow=("simulate jobs.csv --nodes 16 --users {file} --json",)),
     Format("maintenance", written(("windows.csv", MAINTENANCE), ("jobs.csv", _jobs(12))),
-           ("windows.csv",), table,
-           ("simulate jobs.csv --nodes 16 --maintenance {file} --json",)),
+           ("windows.csv",), table, (),
+           slow=("simulate jobs.csv --nodes 16 --maintenance {file} --json",)),
     Format("arms", written(("arms.csv", ["node,arm,pair"] + [
                f"n{k},{('act', 'control')[k % 2]},{k // 2}" for k in range(8)]),
                ("records.csv", _records())), ("arms.csv",), table,
            ("assess trial {file} records.csv --json",)),
     Format("training", written(("train.csv", _failures()), ("jobs.csv", _jobs(12)),
                ("failures.csv", _failures())), ("train.csv",), table,
-           ("simulate jobs.csv --nodes 16 --failures failures.csv --predictor rate --train {file}"
-            " --json", "predict train rate {file} --out it.predictor --json")),
+           ("predict train rate {file} --out it.predictor --json",),
+           slow=("simulate jobs.csv --nodes 16 --failures failures.csv --from 8d --predictor rate"
+                 " --train {file} --json",)),
 )  # fmt: skip
 LOGS: Final = (*FAILURES, *JOB_LOGS, *EVENT_LOGS, *SLURM, *METRICS, *TABLES)

@@ -134,8 +134,8 @@ class Stage:
         shutil.copytree(self.example(format), folder)
         return folder
 
-    def play(self, format: Format, seed: int) -> Played:
-        """Play the mutation of a seed."""
+    def play(self, format: Format, seed: int, *, slow: bool = True) -> Played:
+        """Play the mutation of a seed, by slow commands too or only by those that are not."""
         draw = Draw(stream(seed, "fuzz", format.name))
         folder = self.set(format)
         some = sorted({path for name in format.files for path in folder.glob(name)})
@@ -144,7 +144,10 @@ class Stage:
         for _ in range(draw.pick((1, 1, 1, 2, 3))):
             data = format.mutator(draw, data)
         path.write_bytes(data)
-        line, file = draw.pick(format.commands), str(path.relative_to(folder))
+        line, file = (
+            draw.pick(format.lines if slow else format.commands),
+            str(path.relative_to(folder)),
+        )
         played = self.command(format, seed, line, file)
         if played.found is not None and played.found.what == "slow":  # it may have been compiling
             self.warm(format, line, file)
@@ -161,7 +164,7 @@ class Stage:
     def check(self, format: Format) -> list[Played]:
         """Return what is found where nothing is damaged: that should be nothing."""
         found = []
-        for line in format.commands:
+        for line in format.lines:
             folder = self.set(format)
             path = next(path for name in format.files for path in sorted(folder.glob(name)))
             file = str(path.relative_to(folder))
@@ -185,7 +188,7 @@ class Stage:
         changed = tuple(sorted(name for name in both if before[name] != after[name]))
         found = judged(
             outcome,
-            names=Path(file).parts,
+            names=(*Path(file).parts, *(word for word in arguments if (folder / word).is_file())),
             codes=format.codes,
             json_asked="--json" in arguments,
             seconds=self.seconds,

@@ -10,6 +10,9 @@ from typing import Any
 from forestall.model.errors import TraceError, of_system
 
 DEEP = "is nested too deep"
+MOST_DEEP = 100
+"""Levels of a document: what is nested deeper is no file of ours, and who walks it would not get to
+the end."""
 
 
 def json_of(text: str | bytes) -> Any:
@@ -22,7 +25,22 @@ def json_of(text: str | bytes) -> Any:
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except RecursionError:
         raise ValueError(DEEP) from None
-    return value
+    return _shallow(value)
+
+
+def _shallow(value: Any) -> Any:
+    """Return a value; ValueError where it is nested too deep."""
+    level = [value]
+    for _ in range(MOST_DEEP):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return value
+    raise ValueError(DEEP)
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -31,9 +49,10 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     with of_system(place, "cannot be read"):
         raw = place.read_bytes()
     try:
-        return tomllib.loads(raw.decode("utf-8"))
+        table: dict[str, Any] = _shallow(tomllib.loads(raw.decode("utf-8")))
     except RecursionError:
         raise TraceError(place, f"is not TOML ({DEEP})") from None
     except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         said = str(error).splitlines()[0]
         raise TraceError(place, f"is not TOML ({said})") from None
+    return table

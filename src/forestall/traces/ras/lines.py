@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model.units import EARLIEST, LATEST
 from forestall.traces.files.packed import Noted, chunks_of_lines
 from forestall.traces.ras.layouts import BY_PRIORITY, Clock, Layout
 from forestall.traces.ras.records import RasColumns
@@ -147,7 +148,7 @@ def _seconds(frame: pl.DataFrame, clock: Clock, years: MissingYears) -> pl.Serie
     """Return Unix seconds, null where the text is no time."""
     text = frame["time"]
     if clock == "unix":
-        return text.cast(pl.Int64, strict=False)
+        return dated(text.cast(pl.Int64, strict=False))
     if clock == "iso":
         text = text.str.replace(" ", "T", literal=True)
     if clock == "yearless":
@@ -167,7 +168,12 @@ def moments(text: pl.Series, form: str) -> pl.Series:
     """Return Unix seconds of times written in a form, taken as they stand; null where not."""
     if len(text) == 0:
         return pl.Series([], dtype=pl.Int64)
-    return text.str.to_datetime(form, time_unit="ms", strict=False).dt.epoch("s")
+    return dated(text.str.to_datetime(form, time_unit="ms", strict=False).dt.epoch("s"))
+
+
+def dated(seconds: pl.Series) -> pl.Series:
+    """Return Unix seconds, null where they are of no time that records are of."""
+    return seconds.set(~seconds.is_between(EARLIEST, LATEST), None)
 
 
 def _yearless(text: pl.Series, years: MissingYears) -> pl.Series:
