@@ -495,7 +495,7 @@ TABLES: Final = (
     Format("training", written(("train.csv", _failures()), ("jobs.csv", _jobs(12)),
                ("failures.csv", _failures())), ("train.csv",), table,
            ("predict train rate {file} --out it.predictor --json",),
-           slow=("simulate jobs.csv --nodes 16 --failures failures.csv --from 700000 --predictor rate"
-                 " --train {file} --json",)),
+           slow=("simulate jobs.csv --nodes 16 --failures failures.csv --from 700000"
+                 " --predictor rate --train {file} --json",)),
 )  # fmt: skip
 LOGS: Final = (*FAILURES, *JOB_LOGS, *EVENT_LOGS, *SLURM, *METRICS, *TABLES)

@@ -197,7 +197,7 @@ def _texts(numbers: Column) -> tuple[str, ...] | None:
     return tuple(names[places].tolist())  # one text object a value, however many jobs
 
 
-_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def _numbers(texts: tuple[str, ...]) -> tuple[Column, list[tuple[str, int]]]:
