@@ -115,11 +115,18 @@ def array(draw: Draw, values: Any) -> Any:
             return draw.pick((some.reshape(1, -1), np.zeros((0, 3)), np.float64(1), some[:0]))
 
 
+_SPOILT: set[int] = set()
+"""Hashes of Parquet files whose bytes are damaged: Polars, which may panic, is not to read them in
+this process."""
+
+
 def parquet(draw: Draw, data: bytes) -> bytes:
     """Damage a Parquet file: its bytes, or the table in it, what it tells besides unchanged or
     not."""
-    if draw.chance(0.4):
-        return bytes_of_any(draw, data)
+    if draw.chance(0.4) or hash(data) in _SPOILT:
+        spoilt = bytes_of_any(draw, data)
+        _SPOILT.add(hash(spoilt))
+        return spoilt
     try:
         frame = pl.read_parquet(io.BytesIO(data))
         told = pl.read_parquet_metadata(io.BytesIO(data))

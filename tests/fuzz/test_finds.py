@@ -81,6 +81,9 @@ FINDS = (
          "simulate jobs.csv --nodes 16 --maintenance {}", "windows.csv: "),
     Find("topology.conf", b"\xff".join(line.encode() for line in TOPOLOGY),
          "simulate jobs.csv --nodes 16 --topology {}", "topology.conf: "),
+    Find("ras.log", b"2005-06-05-01.55.08.697467 R11-M0 RAS KERNEL FATAL rts panic!\n"
+         b"2005-06-05-02.55.08.697467 R11-M0 RAS KERNEL FA\n2005-06-05-03.5",
+         "traces filter {} --out found.csv", "", 0),
     Find("alarms.csv", b"time,node\n100,1\n", "assess alarms {} --failures failures.csv", "", 0),
     Find("alarms.csv", b"time,node\n900000000,1\n",
          "assess alarms {} --failures failures.csv --days 2", "No alarms", 0),

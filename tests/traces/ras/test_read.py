@@ -403,3 +403,14 @@ def test_drain_is_an_extra(write, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_forms_have_names_and_words() -> None:
     assert all(FORMATS.values())
     assert {"csv", "bluegene", "mira", "hpc", "thunderbird", "syslog"} <= FORMATS.keys()
+
+
+def test_a_last_piece_without_records(write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a log of several pieces is cut in the middle of its last line."""
+    chunked = reading.chunks_of_lines
+    monkeypatch.setattr(
+        reading, "chunks_of_lines", lambda place, **told: chunked(place, 40, **told)
+    )
+    text = BGL.rstrip("\n")
+    whole = read_ras(write(text + "\n" + text[:40]))
+    assert (len(whole), whole.severity.dtype) == (3, np.int8)

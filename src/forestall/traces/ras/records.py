@@ -76,6 +76,8 @@ class RasColumns:
         kind is made: `head` always, `message` with what varies blanked where it `masks`), and where
         the log has labels alert.
         """
+        if len(frame) == 0:  # Polars makes text of columns without rows
+            return
         self.count += len(frame)
         frame = frame.with_columns(place=self._known_places(frame))
         time = frame["time"].to_numpy()
