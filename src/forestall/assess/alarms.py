@@ -355,8 +355,9 @@ def _share(hits: Bools, week: Ints, drawn: Ints | None, level: float) -> AlarmSh
         good = drawn @ np.bincount(week[hits], minlength=weeks)
         every = drawn @ np.bincount(week, minlength=weeks)
         ratios = good[every > 0] / every[every > 0]
-        low, high = np.quantile(ratios, ((1 - level) / 2, (1 + level) / 2))
-        by_weeks = (float(low), float(high))
+        if len(ratios):  # not where all lie in one week that was never drawn
+            low, high = np.quantile(ratios, ((1 - level) / 2, (1 + level) / 2))
+            by_weeks = (float(low), float(high))
     return AlarmShare(count, of, wilson(count, of, level), by_weeks)
 
 

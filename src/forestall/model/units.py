@@ -16,6 +16,9 @@ from forestall.model.errors import ParameterError
 SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 MAX_SECONDS: Final = 2**36
 """No time or duration may reach this (2,177 years): event keys pack a time into 36 bits."""
+EARLIEST, LATEST = -2_208_988_800, 7_258_118_400
+"""Dates of records lie from 1900 on, before 2200 (Unix seconds): others are mistakes, and a span
+of millennia would be cut into more hours than memory holds."""
 MOST_PROCESSORS: Final = 2**16
 """A node's processors, at most: work and what is compared with it stay within 64 bits."""
 MOST_NODES: Final = 2**20

@@ -25,6 +25,7 @@ from forestall.model.units import MAX_SECONDS
 from forestall.traces.files import budget
 from forestall.traces.files.delimited import header_names
 from forestall.traces.files.findings import listed, shown
+from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.pipes import is_there
 from forestall.traces.host_speeds import Speeds, read_speeds, speed_array
@@ -61,6 +62,7 @@ EXPECTED: Final = (
 )
 
 
+@reader
 def read_host_traces(
     path: str | Path,
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -9,16 +10,18 @@ import numpy as np
 import polars as pl
 
 from forestall.model.cleaning import Cleaning
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import ParameterError, TraceError, brief
 from forestall.model.failures import Failures, PlannedOutages
 from forestall.model.site.hostlist import expand
-from forestall.model.units import SECONDS, parse_duration, parse_time
+from forestall.model.units import MAX_SECONDS, SECONDS, parse_duration, parse_time
+from forestall.traces.files.guard import reader, within
 from forestall.traces.observed import numbers_of
 
 EXPECTED: Final = "START/END [NODES]; ... or a CSV file start,end,nodes"
 _COLUMNS: Final = ("start", "end", "nodes")
 
 
+@reader
 def read_maintenance(
     given: str | Path, failures: Failures, nodes: int
 ) -> tuple[PlannedOutages, Cleaning]:
@@ -34,6 +37,16 @@ def read_maintenance(
     Windows that end before time 0 are left out, and those under way at it begin there. Raises
     TraceError or ParameterError where it cannot be read, or a node is not known.
     """
+    with within(given) if isinstance(given, Path) or Path(given).is_file() else nullcontext():
+        found, before = _windows(given, failures, nodes)
+    text = "windows of maintenance that end before time 0"
+    return PlannedOutages.of(found), Cleaning().plus("maintenance", text, "left out", before)
+
+
+def _windows(
+    given: str | Path, failures: Failures, nodes: int
+) -> tuple[list[tuple[int, int, list[int]]], list[str]]:
+    """Return the windows from time 0 on, and those that end before it as text."""
     found, before = [], []
     for name, start, end, hosts in _rows(given):
         window = _moment(start, name, failures), _moment(end, name, failures)
@@ -44,8 +57,7 @@ def read_maintenance(
             continue
         numbers = [k for k in _numbers(hosts, name, failures, nodes, given) if k < nodes]
         found.append((max(window[0], 0), window[1], numbers))
-    text = "windows of maintenance that end before time 0"
-    return PlannedOutages.of(found), Cleaning().plus("maintenance", text, "left out", before)
+    return found, before
 
 
 def _rows(given: str | Path) -> list[tuple[str, str, str, str]]:
@@ -90,6 +102,8 @@ def _moment(text: str, line: str, failures: Failures) -> int:
             allowed = "seconds, or a duration such as 10d: the failure log has no dates"
             raise ParameterError(name, text, allowed) from None
         given = parse_time(text, name)
+    if not abs(given) < MAX_SECONDS:
+        raise ParameterError(name, brief(text, 40), "a time within 2,177 years")
     return given if origin is None else given - origin
 
 

@@ -129,7 +129,7 @@ def test_jobs_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(
             sacct_json,
             "chunks_of_lines",
-            lambda path, nul, size=size: (
+            lambda path, nul, noted, size=size: (
                 path.read_bytes()[k : k + size] for k in range(0, path.stat().st_size, size)
             ),
         )

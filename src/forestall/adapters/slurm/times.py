@@ -22,7 +22,7 @@ from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.site.accounting import UNKNOWN, UNLIMITED
 from forestall.model.site.job_records import NEVER
-from forestall.model.units import MAX_SECONDS
+from forestall.model.units import LATEST, MAX_SECONDS
 
 with lazily():
     import polars as pl
@@ -150,7 +150,7 @@ def moments_of(column: pl.Series, zone: str | None = None) -> TimeColumn:
     if zone is not None:
         first, second = np.where(local, first, seconds), np.where(local, second, seconds)
     none = ~done | (seconds < _FIRST_DAY)
-    bad |= done & (seconds >= MAX_SECONDS)
+    bad |= done & (seconds >= LATEST)
     return TimeColumn(np.where(none, NEVER, first), np.where(none, NEVER, second), bad, local)
 
 

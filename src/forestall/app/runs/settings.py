@@ -5,8 +5,8 @@ Options come by their keys (`checkpoint_overhead`), their values as text or as T
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,9 +17,10 @@ from forestall.app.kit.model import Model
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.inputs import Inputs
 from forestall.app.runs.models import MODELS, all_parameters, model_of
-from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.model.errors import InputError, ParameterError, TraceError, brief
 from forestall.model.settings import flag_of, real_of, text_of, whole_of
 from forestall.model.units import parse_duration
+from forestall.traces.files.documents import read_toml
 
 with lazily():
     from forestall.predict import entries
@@ -233,13 +234,7 @@ def check_beside(values: Mapping[str, Any], model: Model) -> None:
 
 def read_config(path: Path, known: Iterable[str]) -> dict[str, Any]:
     """Return the options in a TOML file by key; TraceError for a key that is not `known`."""
-    try:
-        with path.open("rb") as file:
-            table = tomllib.load(file)
-    except OSError as error:
-        raise TraceError(path, f"cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TraceError(path, f"is no TOML: {error}") from None
+    table = read_toml(path)
     options: dict[str, Any] = {}
     allowed = frozenset(known)
     for key, value in table.items():
@@ -258,9 +253,26 @@ def with_config(config: Path | None, given: Mapping[str, Any]) -> dict[str, Any]
     """Return the options of a file and those of the command line, which win."""
     if config is None:
         return dict(given)
-    return {**read_config(config, (*known_options(), *OUTPUT_OPTIONS)), **given}
+    return {**read_config(config, _known()), **given}
 
 
 def known_options() -> tuple[str, ...]:
     """Return the options of a run of any model, but for those of its output."""
     return ("model", *all_parameters(), *READING_OPTIONS, *TRAINING_OPTIONS, *BESIDE_OPTIONS)
+
+
+@contextmanager
+def of_config(config: Path | None, given: Mapping[str, Any]) -> Iterator[None]:
+    """Have errors of options that a file brought, and not the command line, name the file."""
+    try:
+        yield
+    except ParameterError as error:
+        name = error.name.replace("-", "_")
+        if config is None or name in given or name not in read_config(config, _known()):
+            raise
+        text = f"{brief(error.value)} is not allowed; expected {error.allowed}"
+        raise TraceError(config, text, field=error.name) from None
+
+
+def _known() -> tuple[str, ...]:
+    return (*known_options(), *OUTPUT_OPTIONS)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from forestall.model.units import LATEST
 from forestall.traces.failures.raw import (
     FailureFormat,
     Head,
@@ -94,7 +95,7 @@ def _events(
     path: Path, how: LineFormat, findings: Findings
 ) -> tuple[list[re.Match[str]], list[int]]:
     events, lines, strange = [], [], []
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, findings.not_utf8), 1):
         if not line.strip() or how.skip(line):
             continue
         match = how.pattern.fullmatch(line)
@@ -116,7 +117,9 @@ def _place(event: re.Match[str]) -> str:
 def _seconds(texts: Sequence[str], clock: str) -> tuple[np.ndarray, np.ndarray]:
     if clock:
         return moments(texts, clock)
-    good = np.array([len(text) <= MOST_DIGITS for text in texts], dtype=np.bool_)
+    good = np.array(
+        [len(text) <= MOST_DIGITS and int(text) < LATEST for text in texts], dtype=np.bool_
+    )
     seconds = [int(text) if fine else 0 for text, fine in zip(texts, good, strict=True)]
     return np.array(seconds, dtype=np.int64), good
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from forestall._lazy import lazily
-from forestall.model.units import MAX_SECONDS, SECONDS
+from forestall.model.units import EARLIEST, LATEST, SECONDS
 from forestall.traces.failures.raw import (
     FailureFormat,
     Head,
@@ -43,9 +43,13 @@ def read(path: Path, options: Options) -> RawFailures:
     single_system(options, "Marconi100's node table")
     sheet = read_sheet(path, REQUIRED, strict=options.strict)
     node = sheet.whole("node", low=0)
-    boot = sheet.whole("boot_max", low=0, below=MAX_SECONDS, blank=NEVER)
+    boot = sheet.whole("boot_max", low=0, below=LATEST, blank=NEVER)
     day = sheet.frame["day"].str.to_date("%Y-%m-%d", strict=False).cast(pl.Int32)
-    sheet.refuse("day", day.is_null().to_numpy(), "a date such as 2020-05-15")
+    sheet.refuse(
+        "day",
+        ~day.is_between(EARLIEST // 86_400, LATEST // 86_400).fill_null(False).to_numpy(),
+        "a date such as 2020-05-15",
+    )
     keep = np.flatnonzero(sheet.keep)
     numbers = np.unique(node[keep])
     cleaning = sheet.findings.cleaning(len(keep), "node days")

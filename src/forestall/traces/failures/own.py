@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.units import MAX_SECONDS, parse_time
+from forestall.model.units import EARLIEST, LATEST, MAX_SECONDS, parse_time
 from forestall.traces.failures import own_parquet
 from forestall.traces.failures.own_parquet import OPTIONAL, REQUIRED, ParquetNotes
 from forestall.traces.failures.predicted import moved, predicted_times
@@ -187,7 +187,7 @@ def _told(
 
 
 def _moment(text: str) -> int:
-    if abs(moment := parse_time(text)) >= MAX_SECONDS // 2:
+    if not EARLIEST <= (moment := parse_time(text)) < LATEST:
         raise ValueError
     return moment
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
+from forestall.model.units import EARLIEST, LATEST
 
 Int = npt.NDArray[np.int64]
 
@@ -170,7 +171,8 @@ def _moment(text: str, pattern: str) -> int | None:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() // 1)
+    second = int(moment.timestamp() // 1)
+    return second if EARLIEST <= second < LATEST else None
 
 
 def single_system(options: Options, what: str) -> None:

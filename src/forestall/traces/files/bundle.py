@@ -21,6 +21,7 @@ import numpy.typing as npt
 from forestall.model.errors import TraceError
 from forestall.traces.files import budget
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 HEADER: Final = "header.json"
 COPIES: Final = 2
@@ -75,7 +76,7 @@ def read_bundle(
         with zipfile.ZipFile(place) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
             budget.require(COPIES * size, "what it unpacks to", source=place)
-            header = json.loads(archive.read(HEADER))
+            header = json_of(archive.read(HEADER))
             _check(place, header, what, version)
             arrays = {
                 name.removesuffix(".npy"): np.lib.format.read_array(

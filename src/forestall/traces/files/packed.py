@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from forestall._lazy import lazily
 from forestall.model.errors import MissingExtraError, TraceError, of_system
 from forestall.traces.files import budget
 from forestall.traces.files.pipes import readable
+
+with lazily():
+    import polars as pl
 
 CHUNK = 8 << 20
 """Bytes of text taken at a time, so that a log never lies in memory as a whole."""
@@ -30,18 +36,37 @@ SEVERAL = 4
 """What a text that is held as a whole takes while it is parsed, in times of its own size."""
 LINE = 180
 """What a line takes beside that, where each becomes an object of Python."""
+Noted = Callable[[list[int]], None]
+"""Called with the 1-based numbers of lines that are not UTF-8."""
 
 _MAGIC = ((b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
 _PACKED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 
 
-def chunks_of_lines(path: str | Path, size: int = CHUNK, *, nul: bool = False) -> Iterator[bytes]:
+def chunks_of_lines(
+    path: str | Path, size: int = CHUNK, *, nul: bool = False, noted: Noted | None = None
+) -> Iterator[bytes]:
     """Yield the text of a file, unpacked, in pieces of whole lines, each ending with a newline.
 
-    Raises TraceError where the file cannot be read, is packed badly or cut off, or is no text
+    It is UTF-8, whatever was in the file: what is none becomes the sign for that, and `noted` is
+    told. Raises TraceError where the file cannot be read, is packed badly or cut off, or is no text
     (`nul`: a text may hold NUL bytes, as after a crash); MissingExtraError where unpacking it
     needs an extra.
     """
+    above: int | None = None  # lines above a piece are counted from the first spoilt one on
+    for number, piece in enumerate(_pieces(path, size, nul)):
+        spoilt = not _is_utf8(piece)
+        if noted is not None and spoilt:
+            if above is None:
+                before = islice(_pieces(path, size, nul), number)
+                above = sum(one.count(b"\n") for one in before)
+            noted([above + 1 + place for place in _not_utf8(piece)])
+        if above is not None:
+            above += piece.count(b"\n")
+        yield piece.decode("utf-8", errors="replace").encode() if spoilt else piece
+
+
+def _pieces(path: str | Path, size: int, nul: bool) -> Iterator[bytes]:
     rest: list[bytes] = []
     with _unpacked(path) as (file, plain):
         bounds = _Bounds(path, plain)
@@ -54,8 +79,35 @@ def chunks_of_lines(path: str | Path, size: int = CHUNK, *, nul: bool = False) -
                 yield b"".join((*rest, block[:cut]))
                 rest = []
             rest.append(block[cut:])
-    if any(rest):
-        yield b"".join((*rest, b"\n"))
+    last = b"".join(rest)
+    if last:
+        yield last + b"\n"
+
+
+def _is_utf8(text: bytes) -> bool:
+    """Return whether a text is UTF-8; Polars looks at it thirty times as fast as Python does."""
+    if text.isascii():
+        return True
+    try:
+        pl.Series([text], dtype=pl.Binary).cast(pl.String)
+    except pl.exceptions.PolarsError:
+        return False
+    return True
+
+
+def _not_utf8(text: bytes) -> Iterator[int]:
+    """Yield the places of the lines that are not UTF-8, from 0."""
+    begin = line = 0
+    while begin < len(text):
+        try:
+            codecs.utf_8_decode(memoryview(text)[begin:], "strict", True)
+        except UnicodeDecodeError as error:
+            line += text.count(b"\n", begin, begin + error.start)
+            yield line
+            begin = text.find(b"\n", begin + error.start) + 1 or len(text)
+            line += 1
+        else:
+            return
 
 
 class _Bounds:
@@ -80,23 +132,23 @@ class _Bounds:
             raise budget.refusal(whole, self.allowed, "reading it", source=self.path)
 
 
-def read_bytes(path: str | Path, line: int = 0) -> bytes:
-    """Return the whole text of a file, unpacked; errors as in `chunks_of_lines`.
+def read_bytes(path: str | Path, noted: Noted | None = None, *, line: int = 0) -> bytes:
+    """Return the whole text of a file, unpacked; see `chunks_of_lines`.
 
     What is made of a line takes `line` bytes beside its text, about: MemoryLimitError where all
     of it is too much.
     """
     pieces, needed = [], 0
-    for piece in chunks_of_lines(path):
+    for piece in chunks_of_lines(path, noted=noted):
         needed += SEVERAL * len(piece) + (line * piece.count(b"\n") if line else 0)
         budget.require(needed, "its text, held as a whole,", source=path)
         pieces.append(piece)
     return b"".join(pieces)
 
 
-def read_lines(path: str | Path) -> list[str]:
-    """Return the lines of a file, unpacked, without their ends; errors as in `chunks_of_lines`."""
-    return text_of(read_bytes(path, LINE)).splitlines()
+def read_lines(path: str | Path, noted: Noted | None = None) -> list[str]:
+    """Return the lines of a file, unpacked, without their ends; see `chunks_of_lines`."""
+    return text_of(read_bytes(path, noted, line=LINE)).splitlines()
 
 
 def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
@@ -106,13 +158,8 @@ def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
 
 
 def text_of(raw: bytes) -> str:
-    """Return bytes as text; those that are not UTF-8 survive a round trip through `bytes_of`."""
-    return raw.decode("utf-8", errors="surrogateescape")
-
-
-def bytes_of(text: str) -> bytes:
-    """Return the bytes that `text_of` made the text from."""
-    return text.encode("utf-8", errors="surrogateescape")
+    """Return bytes as text that can be written again: what is not UTF-8 becomes the sign for it."""
+    return raw.decode("utf-8", errors="replace")
 
 
 def pack(path: Path, data: bytes, suffix: str) -> None:

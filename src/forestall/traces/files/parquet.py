@@ -16,6 +16,7 @@ from forestall.model.errors import TraceError
 from forestall.model.site.coded import UNTOLD, Coded
 from forestall.traces.files import budget
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 from forestall.traces.files.pipes import readable
 
 with lazily():
@@ -49,7 +50,7 @@ def put_parquet(table: pl.DataFrame, path: Path, metadata: dict[str, str] | None
 def told_by(path: str | Path) -> dict[str, Any]:
     """Return what the metadata of a Parquet file tells, nothing where it is not ours or damaged."""
     try:
-        told = json.loads(pl.read_parquet_metadata(readable(path)).get(KEY, "{}"))
+        told = json_of(pl.read_parquet_metadata(readable(path)).get(KEY, "{}"))
     except (pl.exceptions.PolarsError, OSError, ValueError):
         return {}
     return told if isinstance(told, dict) else {}

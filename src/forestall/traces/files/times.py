@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.units import MAX_SECONDS, SECONDS, parse_time
+from forestall.model.units import EARLIEST, LATEST, MAX_SECONDS, SECONDS, parse_time
 
 with lazily():
     import polars as pl
@@ -157,5 +157,6 @@ def _moment(text: str) -> int | None:
 
 
 def _checked(second: Int, good: Bool, calendar: bool) -> Times:
-    fair = good & (np.abs(second) < MAX_SECONDS)
+    low, high = (EARLIEST, LATEST) if calendar else (1 - MAX_SECONDS, MAX_SECONDS)
+    fair = good & (second >= low) & (second < high)
     return Times(np.where(fair, second, 0), fair, calendar)

@@ -21,7 +21,9 @@ from forestall.model.errors import ParameterError
 from forestall.model.jobs import UNKNOWN, Jobs
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.findings import Findings
-from forestall.traces.files.packed import bytes_of, chunks_of_lines, pack
+from forestall.traces.files.guard import reader
+from forestall.traces.files.packed import chunks_of_lines, pack
+from forestall.traces.jobs.job_ids import with_own_ids
 from forestall.traces.jobs.swf_rows import COLUMNS, FRACTIONAL, Column, SwfRows
 
 _HEADER = re.compile(r"\s*;\s*([A-Za-z]\w*)\s*:\s*(.*?)\s*")
@@ -100,9 +102,10 @@ def read_swf(path: str | Path, *, processors_per_node: int = 1, strict: bool = F
     Raises TraceError where the file cannot be used (with `strict` also for the first row that
     would be left out or changed), ParameterError for a P below 1.
     """
-    return _read(path, strict, _NEEDED).jobs(processors_per_node)
+    return with_own_ids(_read(path, strict, _NEEDED).jobs(processors_per_node))
 
 
+@reader
 def read_swf_file(
     path: str | Path, *, strict: bool = False, wanted: Sequence[str] | None = None
 ) -> Swf:
@@ -157,7 +160,7 @@ def _read(
 ) -> Swf:
     findings = Findings(path, strict)
     rows = SwfRows(findings, wanted, narrow=narrow)
-    for text in chunks_of_lines(path):
+    for text in chunks_of_lines(path, noted=findings.not_utf8):
         rows.feed(text)
     lines = rows.lines()
     cleaning = findings.cleaning(len(lines), "jobs")
@@ -194,10 +197,13 @@ def _texts(numbers: Column) -> tuple[str, ...] | None:
     return tuple(names[places].tolist())  # one text object a value, however many jobs
 
 
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+
+
 def _numbers(texts: tuple[str, ...]) -> tuple[Column, list[tuple[str, int]]]:
     """Return a number for each text, and which stands for which where they are not the same."""
     distinct = sorted(set(texts) - {""})
-    if all(text.isascii() and text.isdigit() and str(int(text)) == text for text in distinct):
+    if all(_NUMBER.fullmatch(text) for text in distinct):
         number = {text: int(text) for text in distinct}
         named = []
     else:
@@ -215,7 +221,7 @@ def _encoded(log: Swf, block: int = 1 << 16) -> Iterator[bytes]:
             yield from _rows(log.columns, slice(first, min(first + block, before)))
         at = before
         if line is not None:
-            yield bytes_of(line) + b"\n"
+            yield line.encode() + b"\n"
 
 
 def _rows(columns: dict[str, Column], part: slice) -> Iterable[bytes]:

@@ -22,6 +22,7 @@ from forestall.traces.files.delimited import Int, TextColumns, check_columns, re
 from forestall.traces.files.findings import Findings
 from forestall.traces.files.packed import pack
 from forestall.traces.files.parquet import is_parquet, put_parquet, read_parquet
+from forestall.traces.jobs.job_ids import with_own_ids
 
 with lazily():
     import polars as pl
@@ -111,11 +112,8 @@ def _jobs_of(sheet: TextColumns, source: str) -> Jobs:
         source=source,
         cleaning=cleaning,
     )
-    return replace(
-        jobs,
-        user=_text(sheet, "user", index),
-        queue=_text(sheet, "queue", index),
-    )
+    user, queue = (_text(sheet, name, index) for name in ("user", "queue"))
+    return with_own_ids(replace(jobs, user=user, queue=queue))
 
 
 def _text(sheet: TextColumns, name: str, index: Int) -> tuple[str, ...] | None:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.traces.files.packed import chunks_of_lines
+from forestall.model.units import EARLIEST, LATEST
+from forestall.traces.files.packed import Noted, chunks_of_lines
 from forestall.traces.ras.layouts import BY_PRIORITY, Clock, Layout
 from forestall.traces.ras.records import RasColumns
 
@@ -35,19 +36,20 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _HALF_A_YEAR = 6
 
 
-def numbered_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, pl.Series]]:
+def numbered_lines(
+    path: Path, progress: Progress | None = None, noted: Noted | None = None
+) -> Iterator[tuple[int, pl.Series]]:
     """Yield (number of the first line, lines) of a file, a chunk at a time.
 
-    Bytes that are no UTF-8 become the sign for that. Tells the megabytes read of a file that is not
-    packed.
+    Tells the megabytes read of a file that is not packed.
     """
     whole = path.stat().st_size if path.is_file() else 0
     first, read = 1, 0
-    for chunk in chunks_of_lines(path):
+    for chunk in chunks_of_lines(path, noted=noted):
         read += len(chunk)
         if b"\r" in chunk:
             chunk = chunk.replace(b"\r\n", b"\n")
-        text = chunk.decode("utf-8", errors="replace")
+        text = chunk.decode()
         lines = pl.Series("lines", [text[:-1]]).str.split("\n").explode()
         yield first, lines
         first += len(lines)
@@ -89,7 +91,7 @@ def read_layout(
     years = MissingYears(LEAP_YEAR if year is None else year)
     records.dated = layout.clock != "yearless" or year is not None
     records.labels = "(?P<label>" in layout.pattern
-    for first, lines in numbered_lines(path, progress):
+    for first, lines in numbered_lines(path, progress, records.not_utf8):
         _add_chunk(first, lines, layout, records, years)
 
 
@@ -146,7 +148,7 @@ def _seconds(frame: pl.DataFrame, clock: Clock, years: MissingYears) -> pl.Serie
     """Return Unix seconds, null where the text is no time."""
     text = frame["time"]
     if clock == "unix":
-        return text.cast(pl.Int64, strict=False)
+        return dated(text.cast(pl.Int64, strict=False))
     if clock == "iso":
         text = text.str.replace(" ", "T", literal=True)
     if clock == "yearless":
@@ -166,7 +168,12 @@ def moments(text: pl.Series, form: str) -> pl.Series:
     """Return Unix seconds of times written in a form, taken as they stand; null where not."""
     if len(text) == 0:
         return pl.Series([], dtype=pl.Int64)
-    return text.str.to_datetime(form, time_unit="ms", strict=False).dt.epoch("s")
+    return dated(text.str.to_datetime(form, time_unit="ms", strict=False).dt.epoch("s"))
+
+
+def dated(seconds: pl.Series) -> pl.Series:
+    """Return Unix seconds, null where they are of no time that records are of."""
+    return seconds.set(~seconds.is_between(EARLIEST, LATEST), None)
 
 
 def _yearless(text: pl.Series, years: MissingYears) -> pl.Series:

@@ -207,10 +207,13 @@ def read_inventory(path: str | Path) -> Inventory:
     numbers: dict[str, Any] = {name: whole(table, name, UNKNOWN, np.int64, path) for name in wholes}
     words: dict[str, Any] = {name: tuple(coded(table[name]).texts()) for name in texts}
     limits = told.get("partition_limits", {})
+    names = tuple(coded(table["node"]).texts())
+    if len(set(names) - {""}) < len(names):
+        raise TraceError(path, "names a node twice, or a node without a name", field="node")
     return _built(
         path,
         lambda: Inventory(
-            names=tuple(coded(table["node"]).texts()),
+            names=names,
             partitions=tuple(
                 tuple(part for part in text.split(",") if part)
                 for text in coded(table["partitions"]).texts()

@@ -13,8 +13,10 @@ from forestall.model.cleaning import Cleaning, Remark
 from forestall.model.errors import TraceError
 from forestall.model.site.site_records import SiteRecords
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 from forestall.traces.files.findings import listed
 from forestall.traces.files.folders import filling, is_left_over, mend
+from forestall.traces.files.guard import reader
 from forestall.traces.site import accounting as files
 
 SUMMARY: Final = "import.json"
@@ -91,6 +93,7 @@ def _remarks(site: SiteRecords) -> list[dict[str, Any]]:
     ]
 
 
+@reader
 def read_folder(path: str | Path) -> SiteRecords:
     """Read a folder that `forestall import` wrote. Raises TraceError where it is none.
 
@@ -113,12 +116,13 @@ def read_folder(path: str | Path) -> SiteRecords:
     )
 
 
+@reader
 def read_summary(folder: Path) -> dict[str, Any]:
     """Return ``import.json`` of a folder. Raises TraceError where there is none, or no such one."""
     mend(folder)
     path = folder / SUMMARY
     try:
-        told: Any = json.loads(path.read_bytes().decode("utf-8"))
+        told: Any = json_of(path.read_bytes().decode("utf-8"))
     except OSError:
         message = f"is no folder that forestall import wrote: it has no {SUMMARY}"
         raise TraceError(folder, message) from None

@@ -19,7 +19,7 @@ from forestall.app.reliability.failures.nodes import Bursting, Worst, bursting_o
 from forestall.app.reliability.fit.fit import finite
 from forestall.app.reliability.questions import FailureStudySettings
 from forestall.app.runs.settings import inputs_of
-from forestall.model.errors import ParameterError
+from forestall.model.errors import EmptyTraceError, ParameterError
 from forestall.reliability.history.history import History, history
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def study_of(
     progress: Progress = lambda done, total: None,
 ) -> FailureStudy:
     """Return what the failures of a log tell; see `study`."""
+    if len(failures) == 0:
+        raise EmptyTraceError(failures.source, "has no failures: the log is empty")
     seen = history(failures, clock=asked.clock)
     if len(seen) == 0:
         raise ParameterError("failures", "none", "a log with failures while nodes were in service")

@@ -1,0 +1,58 @@
+"""JSON and TOML that somebody wrote: whatever is in them, it is a value or one error."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from forestall.model.errors import TraceError, of_system
+
+DEEP = "is nested too deep"
+MOST_DEEP = 100
+"""Levels of a document: what is nested deeper is no file of ours, and who walks it would not get to
+the end."""
+
+
+def json_of(text: str | bytes) -> Any:
+    """Return the value of a text of JSON, in which every string can be written. Raises ValueError,
+    also where it is nested too deep or has a number of thousands of digits."""
+    try:
+        value = json.loads(text)
+        if (b"\\u" if isinstance(text, bytes) else "\\u") in text:  # type: ignore[operator]
+            # Half a pair of surrogates is a string for JSON, but nothing that UTF-8 can hold.
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    except RecursionError:
+        raise ValueError(DEEP) from None
+    return _shallow(value)
+
+
+def _shallow(value: Any) -> Any:
+    """Return a value; ValueError where it is nested too deep."""
+    level = [value]
+    for _ in range(MOST_DEEP):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return value
+    raise ValueError(DEEP)
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Return the tables of a TOML file; TraceError where it cannot be read or is none."""
+    place = Path(path)
+    with of_system(place, "cannot be read"):
+        raw = place.read_bytes()
+    try:
+        table: dict[str, Any] = _shallow(tomllib.loads(raw.decode("utf-8")))
+    except RecursionError:
+        raise TraceError(place, f"is not TOML ({DEEP})") from None
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
+        said = str(error).splitlines()[0]
+        raise TraceError(place, f"is not TOML ({said})") from None
+    return table

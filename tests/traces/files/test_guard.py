@@ -1,0 +1,69 @@
+"""Whatever a library raises while a file is read is one line that names the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forestall.model.errors import ParameterError, TraceError
+from forestall.traces.files.documents import MOST_DEEP, json_of, read_toml
+from forestall.traces.files.guard import reader, reading, within
+
+
+class PanicException(BaseException):
+    """As Rust's panics look in Python."""
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyError("x"), r"^log: cannot be read: it is damaged \(KeyError: 'x'\)$"),
+        (PanicException("called `Option::unwrap()`\nmore"), "PanicException: called"),
+        (RecursionError(), "is nested too deep"),
+        (MemoryError(), "needs more memory than there is"),
+        (OverflowError("too large"), "OverflowError: too large"),
+        (ValueError(), r"\(ValueError\)"),
+    ],
+)
+def test_what_is_raised_names_the_file(error: BaseException, said: str) -> None:
+    @reader
+    def read(path: Path) -> None:
+        raise error
+
+    with pytest.raises(TraceError, match=said) as caught:
+        read(Path("log"))
+    assert caught.value.__cause__ is error
+    with pytest.raises(TraceError, match="log: "):
+        read(path=Path("log"))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, BrokenPipeError, GeneratorExit])
+def test_what_is_no_matter_of_the_file_passes(error: type[BaseException]) -> None:
+    with pytest.raises(error), reading("log"):
+        raise error
+
+
+def test_errors_of_ours_pass() -> None:
+    with pytest.raises(ParameterError), reading("log"):
+        raise ParameterError("nodes", 0, "more")
+    with pytest.raises(TraceError, match="log: nodes: 0 is not allowed"), within("log"):
+        raise ParameterError("nodes", 0, "more")
+
+
+def test_json_of_any_depth_and_with_any_text(tmp_path: Path) -> None:
+    assert json_of('{"a": [1, "\\u00e9\\ud83d\\ude00"]}') == {"a": [1, "é\U0001f600"]}
+    assert json_of('["\\ud800x"]') == ["?x"]
+    assert json_of(b'["\\udfff", "\\\\u"]') == ["?", "\\u"]
+    for depth in (MOST_DEEP + 1, 1_000, 100_000):
+        with pytest.raises(ValueError, match="is nested too deep"):
+            json_of("[" * depth + "]" * depth)
+    assert json_of("[" * 50 + "]" * 50)
+    path = tmp_path / "a.toml"
+    for text in ("a = " + "[" * 200 + "]" * 300, "a = " + "9" * 5000, "a = ", "a = '\\ud800'\nb"):
+        path.write_text(text)
+        with pytest.raises(TraceError, match=r"a\.toml: is not TOML"):
+            read_toml(path)
+    path.write_bytes(b"a = '\xff'")
+    with pytest.raises(TraceError, match="is not TOML"):
+        read_toml(path)
