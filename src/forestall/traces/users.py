@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.users import Population
+from forestall.traces.files.toml import read_toml
 
 
 def read_users(given: str | Path | list[Any]) -> Population:
@@ -23,12 +23,7 @@ def read_users(given: str | Path | list[Any]) -> Population:
     if not isinstance(given, Path) and not given.endswith(".toml"):
         return Population.of(given)
     path = Path(given)
-    try:
-        held = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise TraceError(path, f"cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise TraceError(path, f"is not TOML ({error})") from None
+    held = read_toml(path)
     kinds = held.get("users")
     if set(held) != {"users"} or not isinstance(kinds, list):
         raise TraceError(path, "should hold tables [[users]], one for each kind, and nothing else")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -19,6 +18,7 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.nodes import NodeSet
 from forestall.model.observations import window_of
+from forestall.model.plain import plain_of
 from forestall.model.units import SECONDS, format_duration, parse_duration, parse_time
 from forestall.show.blocks import Block, Column, Prose, Table
 from forestall.show.facts import plain
@@ -124,7 +124,7 @@ def settings_from(given: list[str]) -> dict[str, Any]:
         if not equals or not key:
             raise ParameterError("set", text, "KEY=VALUE")
         try:
-            found[key.strip().replace("-", "_")] = json.loads(value)
+            found[key.strip().replace("-", "_")] = plain_of(value)
         except ValueError:
             found[key.strip().replace("-", "_")] = value
     return found

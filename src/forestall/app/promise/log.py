@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +24,7 @@ from forestall.model.errors import TraceError
 from forestall.model.events import Event, EventKind
 from forestall.model.failures import PLANNED, Failures
 from forestall.model.nodes import NodeSet
+from forestall.model.plain import plain_of
 from forestall.model.units import MAX_SECONDS
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.failures import expected_downtime
@@ -158,7 +158,7 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     in Python. Raises TraceError where the folder has no event log.
     """
     path = folder / logs.EVENT_LOG
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary = plain_of((folder / "summary.json").read_text(encoding="utf-8"))
     if summary.get("own_rules"):
         raise TraceError(
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"

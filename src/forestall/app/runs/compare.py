@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from forestall.app.kit.measure import Measure
 from forestall.app.runs.many import comparison
 from forestall.app.runs.models import measures_of, told_of
 from forestall.model.errors import TraceError
+from forestall.model.plain import plain_of
 from forestall.show import words
 from forestall.show.shown import Shown
 
@@ -52,7 +52,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     """Return the summary of a run's folder; TraceError where there is none."""
     path = folder / "summary.json"
     try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
+        summary = plain_of(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TraceError(
             path, f"cannot be read: {error.strerror}; expected a run's folder"

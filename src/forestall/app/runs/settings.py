@@ -5,7 +5,6 @@ Options come by their keys (`checkpoint_overhead`), their values as text or as T
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -20,6 +19,7 @@ from forestall.app.runs.models import MODELS, all_parameters, model_of
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.settings import flag_of, real_of, text_of, whole_of
 from forestall.model.units import parse_duration
+from forestall.traces.files.toml import read_toml
 
 with lazily():
     from forestall.predict import entries
@@ -233,13 +233,7 @@ def check_beside(values: Mapping[str, Any], model: Model) -> None:
 
 def read_config(path: Path, known: Iterable[str]) -> dict[str, Any]:
     """Return the options in a TOML file by key; TraceError for a key that is not `known`."""
-    try:
-        with path.open("rb") as file:
-            table = tomllib.load(file)
-    except OSError as error:
-        raise TraceError(path, f"cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TraceError(path, f"is no TOML: {error}") from None
+    table = read_toml(path)
     options: dict[str, Any] = {}
     allowed = frozenset(known)
     for key, value in table.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +17,7 @@ from forestall.engine.virtual.engine import VirtualEngine
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.jobs import UNKNOWN, Jobs
+from forestall.model.plain import plain_of
 from forestall.model.virtual import (
     FAR,
     PROCESSOR,
@@ -115,7 +115,7 @@ def replay_tasks(folder: Path, strategy: Strategy | None = None) -> list[str]:
     """
     path = folder / logs.EVENT_LOG
     events = logs.read_log(path, logs.names_of(EVENTS))
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary = plain_of((folder / "summary.json").read_text(encoding="utf-8"))
     parameters = checked(VirtualParameters, summary["parameters"])
     workload = _workload(events, path)
     more = stream(parameters.seed, "virtual", "random-moves")

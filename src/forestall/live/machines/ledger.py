@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.model.errors import TraceError, of_system
+from forestall.model.plain import plain_of
 
 Entry = Mapping[str, Any]
 _NUMBER = (int, float)
@@ -100,7 +101,7 @@ def append_line(path: Path, line: str, *, head: str = "", end_torn: bool = False
 
 def _entry(line: bytes) -> Entry | None:
     try:
-        entry = json.loads(line)
+        entry = plain_of(line)
         fields = {"time": _NUMBER, **_FIELDS.get(entry["what"], {})}
         if isinstance(entry["what"], str) and all(
             isinstance(entry[name], kind) for name, kind in fields.items()

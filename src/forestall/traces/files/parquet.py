@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.errors import TraceError
+from forestall.model.plain import plain_of
 from forestall.model.site.coded import UNTOLD, Coded
 from forestall.traces.files.atomic import atomic_path
 
@@ -43,7 +44,7 @@ def put_parquet(table: pl.DataFrame, path: Path, metadata: dict[str, str] | None
 def told_by(path: str | Path) -> dict[str, Any]:
     """Return what the metadata of a Parquet file tells, nothing where it is not ours or damaged."""
     try:
-        told = json.loads(pl.read_parquet_metadata(path).get(KEY, "{}"))
+        told = plain_of(pl.read_parquet_metadata(path).get(KEY, "{}"))
     except (pl.exceptions.PolarsError, OSError, ValueError):
         return {}
     return told if isinstance(told, dict) else {}

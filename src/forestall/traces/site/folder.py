@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from forestall.model.cleaning import Cleaning, Remark
 from forestall.model.errors import TraceError, of_system
+from forestall.model.plain import plain_of
 from forestall.model.site.site_records import SiteRecords
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.findings import listed
@@ -118,7 +119,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     """Return ``import.json`` of a folder. Raises TraceError where there is none, or no such one."""
     path = folder / SUMMARY
     try:
-        told: Any = json.loads(path.read_bytes().decode("utf-8"))
+        told: Any = plain_of(path.read_bytes().decode("utf-8"))
     except OSError:
         message = f"is no folder that forestall import wrote: it has no {SUMMARY}"
         raise TraceError(folder, message) from None

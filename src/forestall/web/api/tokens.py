@@ -24,6 +24,7 @@ from typing import Final
 
 from forestall.model.errors import InputError, ParameterError, TraceError, of_system
 from forestall.model.live.desk import SeenRole, Viewer
+from forestall.model.plain import plain_of
 
 PREFIX: Final = "fst_"
 """What tokens begin with, so that they are known where they leak."""
@@ -149,7 +150,7 @@ def _read(path: Path) -> Iterator[KeptToken]:
     with of_system(path, "cannot be read"):
         raw = path.read_bytes()
     try:
-        told = json.loads(raw)
+        told = plain_of(raw)
         if told["version"] != _VERSION:
             raise ValueError(f"of version {told['version']}")
         for one in told["tokens"]:

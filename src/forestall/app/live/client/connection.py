@@ -6,7 +6,6 @@ is a machine of the site.
 
 from __future__ import annotations
 
-import json
 import os
 import ssl
 import stat
@@ -25,6 +24,7 @@ from forestall.model.errors import (
     UnreachableError,
     of_system,
 )
+from forestall.model.plain import plain_of
 from forestall.model.settings import Declared, Setting
 from forestall.show.clean import clean
 
@@ -185,7 +185,7 @@ class ServerConnection:
         if len(text) > _ACCEPTED:
             raise self._unreachable("answers with more than 64 MiB")
         try:
-            value = json.loads(text)
+            value = plain_of(text)
         except ValueError:
             value = None
         if 400 <= reply.status_code < 500:

@@ -51,7 +51,6 @@ TOML file. Queues and groups are counted from 1 in messages.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -69,6 +68,7 @@ from forestall.reliability.queues.prices import Prices
 from forestall.reliability.queues.queues import Queue
 from forestall.reliability.systems.components import Component, node_law
 from forestall.reliability.systems.systems import Age, ComponentGroup, from_mttf
+from forestall.traces.files.toml import read_toml
 from forestall.traces.read import read_failures
 
 SUCCESS: Final = 0.99
@@ -294,14 +294,7 @@ class _Named:
 
 
 def _read(source: Path) -> dict[str, Any]:
-    try:
-        with source.open("rb") as file:
-            raw = tomllib.load(file)
-    except OSError as error:
-        raise TraceError(source, f"cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TraceError(source, f"is no TOML: {error}") from None
-    plain: dict[str, Any] = _underscored(raw)
+    plain: dict[str, Any] = _underscored(read_toml(source))
     return plain
 
 
