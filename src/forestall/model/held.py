@@ -96,6 +96,16 @@ class Held:
             raise refused(name, found, "a list of texts")
         return tuple(found)
 
+    def numbers(
+        self, name: str, length: int | None = None, least: float = -_GREATEST,
+        most: float = _GREATEST,
+    ) -> npt.NDArray[np.float64]:  # fmt: skip
+        """Return a list of finite numbers from `least` to `most` as an array."""
+        found = self.listed(name, length)
+        if not all(type(one) in (int, float) and least <= one <= most for one in found):
+            raise refused(name, found, f"a list of finite numbers from {least:g} to {most:g}")
+        return np.array(found, dtype=np.float64)
+
     def part(self, name: str) -> Held:
         """Return named values within these; with them come the arrays ``NAME.*``."""
         value = self.value(name)
@@ -116,16 +126,20 @@ class Held:
         least: float = -_GREATEST,
         most: float = _GREATEST,
         nan: bool = False,
+        unbounded: bool = False,
         rising: bool = False,
     ) -> npt.NDArray[Any]:
         """Return an array of this type and shape (None: any length), as compiled code takes it.
 
-        All its numbers are finite (`nan`: or nan) and from `least` to `most`; `rising`: none is
-        below the one before it, along the last axis. Of records only type and shape are looked at.
+        All its numbers are finite (`nan`: or nan; `unbounded`: or infinite) and from `least` to
+        `most`; `rising`: none is below the one before it, along the last axis. Of records only type
+        and shape are looked at.
         """
         if name not in self.arrays:
             raise ParameterError(name, None, "an array: it is missing")
         found = _typed(name, self.arrays[name], np.dtype(dtype), shape)
+        if unbounded:
+            least, most = -np.inf, np.inf
         if found.dtype.names is None and found.size:
             _within(name, found, least, most, nan=nan)
             if rising and bool((found[..., 1:] < found[..., :-1]).any()):

@@ -271,17 +271,17 @@ def _engine(
     known = Failures.none()
     prediction: Prediction
     if parameters.predictor == "learned":
-        table = read_table(folder)
+        table = read_table(folder, parameters.nodes)
         prediction, start = table.arrays(expected_downtime(parameters)), int(table.times[0])
     elif parameters.predictor == "trace":
         known = _foreseen(folder / FORESEEN_FILE, parameters.nodes)
         prediction = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
     elif parameters.entry.promises:
-        prediction = read_hazard(folder, said)
+        prediction = read_hazard(folder, said, parameters.nodes)
     else:
         prediction = foreseen_by(None, known, period)
-    outages = read_planned(folder)
+    outages = read_planned(folder, parameters.nodes)
     if outages is not None:
         prediction = beside_planned(prediction, outages, parameters)
         start = min([start, *outages.time[:1].tolist()])
