@@ -12,7 +12,12 @@ BIN := $(DEV)/bin
 SEEDS ?= 1000000
 FIRST ?= 0
 
-.PHONY: help demo test debian lint types imports unit seeds live-seeds lies coverage clean
+# Damaged files: of which formats, from which seed on, how many of each (0: without end).
+SEED ?= 1
+COUNT ?= 0
+FORMATS ?= all
+
+.PHONY: help demo test debian lint types imports unit seeds live-seeds lies fuzz coverage clean
 
 help:
 	@echo "make demo      install into $(DEMO) and run the demonstration"
@@ -21,6 +26,8 @@ help:
 	@echo "make seeds     a million streams of events against the engine: SEEDS=, FIRST=, WORKERS="
 	@echo "make live-seeds  the same against the live controller on a modelled cluster"
 	@echo "make lies      every lie about runs of every kind, told to the certifier"
+	@echo "make fuzz      damaged files of every format, read by every command that takes them: SEED=,"
+	@echo "               COUNT=, FORMATS=, WORKERS=; finds are kept in fuzz-finds"
 	@echo "make coverage  the tests with compilation off, and what they reach"
 	@echo "make clean     remove both environments and the caches"
 
@@ -75,6 +82,10 @@ live-seeds: $(DEV)/.installed
 
 lies: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.lies
+
+fuzz: $(DEV)/.installed
+	PYTHONPATH=tests:. $(BIN)/python -m fuzz --seed $(SEED) --count $(COUNT) --formats $(FORMATS) \
+	  --workers $(WORKERS)
 
 coverage: $(DEV)/.installed
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow" $(PYTEST_ARGS)
