@@ -24,6 +24,7 @@ class Format:
         ``{file}`` is the damaged file
     made : lines that are run after `make`, to have files that commands write
     codes : exit codes that are documented for damaged files
+    writes : whether its commands change what stands in the folder
     heavy : whether a command takes so long that `make test` leaves the format out
     """
 
@@ -34,6 +35,7 @@ class Format:
     commands: tuple[str, ...]
     made: tuple[str, ...] = ()
     codes: tuple[int, ...] = (USABLE, REFUSED)
+    writes: bool = False
     heavy: bool = False
 
 

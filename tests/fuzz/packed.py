@@ -89,6 +89,13 @@ def _entry(draw: Draw, name: str, content: bytes) -> bytes:
 
 def array(draw: Draw, values: Any) -> Any:
     """Return an array with some values out of any range, or of another length, shape or type."""
+    if values.dtype.names and draw.chance(0.8):
+        name = draw.pick(values.dtype.names)
+        worse, records = array(draw, values[name]), values.copy()
+        if worse.shape == values[name].shape and worse.dtype.kind in "iuf":
+            with np.errstate(all="ignore"):
+                records[name] = worse
+        return records
     some = np.array(values, copy=True).reshape(-1)
     kind = draw.below(9)
     if kind < 4 and some.size and some.dtype.kind in "iufb":

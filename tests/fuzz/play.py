@@ -190,7 +190,7 @@ class Stage:
             json_asked="--json" in arguments,
             seconds=self.seconds,
             memory=self.memory,
-            left=(new, changed, gone),
+            left=((), (), ()) if format.writes else (new, changed, gone),
         )
         return Played(format.name, seed, file, tuple(arguments), outcome, found)
 

@@ -183,7 +183,7 @@ def _within(name: str, found: npt.NDArray[Any], least: float, most: float, *, na
     known = found[~np.isnan(found)] if nan and found.dtype.kind == "f" else found
     if not known.size:
         return
-    low, high = known.min(), known.max()  # nan where any is
+    low, high = known.min().item(), known.max().item()  # nan where any is
     if not (low >= least and high <= most):
         kind = (
             "numbers" if found.dtype.kind != "f" else "numbers or nan" if nan else "finite numbers"
