@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import warnings
 import zipfile
 from functools import partial
 from typing import Any
@@ -50,7 +51,7 @@ def archive(draw: Draw, data: bytes) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as whole:
             entries = [(name, whole.read(name)) for name in whole.namelist()]
-    except (zipfile.BadZipFile, ValueError):
+    except Exception:  # damaged already; zipfile tells of it in ten ways
         return bytes_of_any(draw, data)
     at = draw.below(len(entries))
     name, content = entries[at]
@@ -67,7 +68,8 @@ def archive(draw: Draw, data: bytes) -> bytes:
         case _:
             entries[at] = (name, _entry(draw, name, content))
     room = io.BytesIO()
-    with zipfile.ZipFile(room, "w", zipfile.ZIP_DEFLATED) as made:
+    with warnings.catch_warnings(), zipfile.ZipFile(room, "w", zipfile.ZIP_DEFLATED) as made:
+        warnings.simplefilter("ignore")  # two entries of one name
         for name, content in entries:
             made.writestr(zipfile.ZipInfo(name.replace("\0", "") or "x"), content)
     return room.getvalue()

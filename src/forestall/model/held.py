@@ -146,6 +146,13 @@ class Held:
                 raise ParameterError(name, _spelled(found.dtype, found.shape), "in rising order")
         return found
 
+    def column(self, name: str, field: str, least: float, most: float) -> npt.NDArray[Any]:
+        """Return a field of an array of records; all its numbers are from `least` to `most`."""
+        found: npt.NDArray[Any] = self.arrays[name][field]
+        if found.size:
+            _within(f"{name}.{field}", found, least, most, nan=False)
+        return found
+
     def hold(self, name: str, fits: bool | np.bool_, expected: str) -> Self:
         """Refuse what stands under this name unless it fits."""
         if not fits:
