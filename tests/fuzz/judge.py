@@ -13,6 +13,8 @@ SECONDS: Final = 20
 MEMORY: Final = 1 << 30
 USABLE, REFUSED, INTERRUPTED = 0, 2, 130
 
+ASKED: Final = tuple(f"forestall: --{name}: None " for name in ("system", "until"))
+"""Refusals that ask for an option, which a damaged file may need where the good one did not."""
 CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 DIRECTIONS: Final = re.compile(r"[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 WARNED: Final = re.compile(r"\w*Warning\b: |Exception ignored|Fatal Python error|panicked at")
@@ -116,7 +118,7 @@ def _left(
     litter = [name for name in new if outcome.code != USABLE or Path(name).name.startswith(".")]
     if litter and outcome.code in (REFUSED, USABLE):
         return Found("left behind", ", ".join(sorted(litter)[:4]))
-    if outcome.code == REFUSED:
+    if outcome.code == REFUSED and not err.startswith(ASKED):
         if not err.startswith("forestall: ") or err.count("\n") != 1 or outcome.out:
             return Found("refusal", repr((err + outcome.out.decode("utf-8", "replace"))[:200]))
         if not any(name in err for name in names):

@@ -45,8 +45,8 @@ def test_tables_say_the_same_as_their_file(tmp_path: Path) -> None:
         ("users = 3", TraceError),
         ("", TraceError),
         (FILE + "\n[more]\na = 1", TraceError),
-        ("[[users]]\nleast = [2, 3]", ParameterError),
-        ("[[users]]\nleast = true", ParameterError),
+        ("[[users]]\nleast = [2, 3]", TraceError),
+        ("[[users]]\nleast = true", TraceError),
     ],
 )
 def test_what_is_no_population(tmp_path: Path, text: str, error: type[InputError]) -> None:

@@ -15,6 +15,7 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
 from forestall.traces.failures.raw import Head
+from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.parquet import is_parquet, parquet_columns
 from forestall.traces.info import is_failure_log
@@ -85,6 +86,7 @@ def read_log(path: Path, values: Mapping[str, Any]) -> Jobs | Failures:
     return inputs_of(path, values).read_jobs()
 
 
+@reader
 def kind_of(path: Path) -> str:
     """Return what a file holds by its first lines: "log" (jobs, failures, or nothing that is
     known), "records", "metrics" or "events"; "import" for a folder of `forestall import`.

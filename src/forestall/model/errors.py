@@ -115,6 +115,19 @@ class LedgerError(TraceError):
     process writes it, or what should be added contradicts what stands in it."""
 
 
+def brief(value: Any, most: int = 200) -> str:
+    """Return a value as an error names it: on one line, and no longer than people read.
+
+    >>> brief("x" * 300, 12)
+    "'xxxxxxxx..."
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # thousands of digits, or nested too deep
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 class ParameterError(InputError):
     """A parameter outside what is allowed.
 
@@ -129,7 +142,7 @@ class ParameterError(InputError):
         self.name = name
         self.value = value
         self.allowed = allowed
-        super().__init__(allowed, before=f"{name}: {value!r} is not allowed; expected ")
+        super().__init__(allowed, before=f"{name}: {brief(value)} is not allowed; expected ")
 
 
 class TransitionError(ParameterError):

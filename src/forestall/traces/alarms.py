@@ -21,6 +21,7 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS, parse_time
 from forestall.traces.failures.raw import MAX_NODES
 from forestall.traces.files.delimited import Int, TextColumns, read_sheet
+from forestall.traces.files.guard import reader
 
 with lazily():
     import polars as pl
@@ -58,6 +59,7 @@ class Alarms:
         return len(self.time)
 
 
+@reader
 def read_alarms(
     path: str | Path,
     *,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from forestall.model.cleaning import Cleaning
 from forestall.traces.files.delimited import TextColumns, read_sheet
+from forestall.traces.files.guard import reader
 
 REQUIRED: Final = ("gap",)
 OPTIONAL: Final = ("censored", "resolution")
@@ -38,6 +39,7 @@ class GapTable:
     cleaning: Cleaning
 
 
+@reader
 def read_gaps(path: str | Path, *, strict: bool = False) -> GapTable:
     """Read a table of gaps; rows with a bad field are left out and named.
 

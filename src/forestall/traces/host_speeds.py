@@ -18,6 +18,7 @@ from forestall.model.errors import TraceError
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.delimited import read_sheet
 from forestall.traces.files.findings import listed, shown
+from forestall.traces.files.guard import reader
 
 with lazily():
     import polars as pl
@@ -35,6 +36,7 @@ class Speeds:
     source: str = "speeds"
 
 
+@reader
 def read_speeds(path: str | Path) -> Speeds:
     """Read a CSV ``host,speed``, packed or not; TraceError for the first row that cannot be."""
     sheet = read_sheet(path, COLUMNS, strict=True)

@@ -24,6 +24,7 @@ from forestall.model.metrics import Metrics
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.delimited import header_names
 from forestall.traces.files.findings import listed, shown
+from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.host_speeds import Speeds, read_speeds, speed_array
 from forestall.traces.info import is_failure_log
@@ -59,6 +60,7 @@ EXPECTED: Final = (
 )
 
 
+@reader
 def read_host_traces(
     path: str | Path,
     *,

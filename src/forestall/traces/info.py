@@ -16,8 +16,10 @@ from forestall.model.jobs import Jobs
 from forestall.model.units import format_duration
 from forestall.traces.failures.formats import FORMATS
 from forestall.traces.failures.raw import Head
+from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.parquet import is_parquet
+from forestall.traces.jobs.lanl_usage import is_lanl_usage
 from forestall.traces.jobs.swf_rows import is_swf
 from forestall.traces.read import HEAD_LINES, read_failures, read_jobs
 
@@ -169,13 +171,14 @@ def describe(
     return describe_jobs(log, nodes) if isinstance(log, Jobs) else describe_failures(log)
 
 
+@reader
 def is_failure_log(path: Path) -> bool:
     """Return whether a file (or folder) is a failure log of a known format."""
     if path.is_dir():
         return True
     raw = b"" if is_parquet(path) else read_head(path)
     head = Head(path, tuple(text_of(raw).splitlines()[:HEAD_LINES]))
-    if is_swf(head.lines):
+    if is_swf(head.lines) or is_lanl_usage(head.lines):
         return False
     return any(known.looks_like(head) for known in FORMATS)
 

@@ -13,12 +13,14 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures, PlannedOutages
 from forestall.model.site.hostlist import expand
 from forestall.model.units import SECONDS, parse_duration, parse_time
+from forestall.traces.files.guard import reader
 from forestall.traces.observed import numbers_of
 
 EXPECTED: Final = "START/END [NODES]; ... or a CSV file start,end,nodes"
 _COLUMNS: Final = ("start", "end", "nodes")
 
 
+@reader
 def read_maintenance(
     given: str | Path, failures: Failures, nodes: int
 ) -> tuple[PlannedOutages, Cleaning]:

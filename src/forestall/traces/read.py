@@ -14,6 +14,7 @@ from forestall.traces.failures.raw import FailureFormat, Head, Options
 from forestall.traces.failures.window import choose
 from forestall.traces.files.delimited import header_names
 from forestall.traces.files.findings import shown
+from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.parquet import is_parquet
 from forestall.traces.jobs.lanl_usage import is_lanl_usage, read_lanl_usage
@@ -26,6 +27,7 @@ _OF_PROCESSORS = {"swf": read_swf, "usage": read_lanl_usage}
 """Readers of job logs whose sizes are processors."""
 
 
+@reader
 def read_jobs(
     path: str | Path,
     *,
@@ -96,6 +98,7 @@ def job_format(path: str | Path) -> str:
     return _no_jobs(place, next((line for line in _head(place).lines if line.strip()), ""))
 
 
+@reader
 def read_failures(
     path: str | Path,
     *,

@@ -20,6 +20,7 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import check_columns, header_names, read_sheet
 from forestall.traces.files.findings import Findings, LineFinding, shown
+from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.parquet import is_parquet, parquet_columns, read_parquet
 
@@ -63,6 +64,7 @@ class Scores:
         return len(self.failed)
 
 
+@reader
 def read_scores(
     path: str | Path,
     score: Sequence[str] = ("score",),
@@ -192,7 +194,8 @@ def _parquet(path: Path, required: Sequence[str]) -> Read:
 def _csv(path: str | Path, required: Sequence[str], *, strict: bool) -> Read:
     """Read wanted columns as text at once; where lines are blank or have too many fields, line by
     line, which takes longer and names them."""
-    raw = read_bytes(path)
+    findings = Findings(path, strict)
+    raw = read_bytes(path, findings.not_utf8)
     text = raw.strip(b"\r\n \t")
     if not text:
         raise TraceError(path, f"is empty; expected a header with {','.join(required)}")
@@ -220,4 +223,5 @@ def _csv(path: str | Path, required: Sequence[str], *, strict: bool) -> Read:
         cleaning = sheet.findings.cleaning(max(len(sheet), 1), "cases")
         return sheet.frame, lambda: sheet.lines, cleaning
     frame = frame.select(pl.col(places[names.index(name)]).alias(name) for name in wanted)
-    return frame, lambda: np.arange(len(frame), dtype=np.int64) + first + 1, Cleaning()
+    cleaning = findings.cleaning(len(frame), "cases")
+    return frame, lambda: np.arange(len(frame), dtype=np.int64) + first + 1, cleaning

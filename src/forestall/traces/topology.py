@@ -10,8 +10,10 @@ from forestall.model.cluster.topology import CONTIGUOUS, FORM, Topology
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.nodes import NodeSet
 from forestall.model.site.hostlist import expand, in_order
+from forestall.traces.files.guard import reader
 
 
+@reader
 def read_topology(given: str | Path | Topology) -> Topology:
     """Return the topology of a text, or of a file as Slurm's `topology.conf`: lines with
     `SwitchName`, `Nodes` and `Switches`, or with `BlockName` and `Nodes`.

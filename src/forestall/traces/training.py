@@ -10,6 +10,7 @@ import numpy as np
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.units import parse_time
+from forestall.traces.files.guard import reader
 from forestall.traces.read import failure_format, read_failures
 
 
@@ -27,6 +28,7 @@ class TrainingLog:
     end: int
 
 
+@reader
 def read_training(
     path: str | Path,
     run: Failures,

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from forestall.traces.files.delimited import Int, read_sheet
+from forestall.traces.files.guard import reader
 
 ARMS: Final = {"act": 1, "control": 0, "out": -1}
 
@@ -26,6 +27,7 @@ class TrialArms(NamedTuple):
     pair: Int
 
 
+@reader
 def read_arms(path: str | Path) -> TrialArms:
     """Read which nodes a trial acts on; TraceError where the file cannot be used."""
     sheet = read_sheet(path, ("node", "arm"), ("pair",), strict=True)

@@ -7,14 +7,17 @@ from typing import Any
 
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.users import Population
-from forestall.traces.files.toml import read_toml
+from forestall.traces.files.documents import read_toml
+from forestall.traces.files.guard import reader, within
 
 
+@reader
 def read_users(given: str | Path | list[Any]) -> Population:
     """Return the population of a TOML file (a table ``[[users]]`` for each kind), of a text, or of
     the tables themselves.
 
-    Raises TraceError where a file cannot be read, and ParameterError for what users cannot be.
+    Raises TraceError where a file cannot be read or users cannot be what it says, ParameterError
+    where that is told otherwise.
     """
     if isinstance(given, list):
         return Population.made(given)
@@ -27,4 +30,5 @@ def read_users(given: str | Path | list[Any]) -> Population:
     kinds = held.get("users")
     if set(held) != {"users"} or not isinstance(kinds, list):
         raise TraceError(path, "should hold tables [[users]], one for each kind, and nothing else")
-    return Population.made(kinds)
+    with within(path):
+        return Population.made(kinds)

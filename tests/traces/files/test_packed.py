@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from forestall.model.errors import InputError, MissingExtraError
-from forestall.traces.files.packed import bytes_of, chunks_of_lines, pack, read_bytes, text_of
+from forestall.traces.files.packed import chunks_of_lines, pack, read_bytes, text_of
 from forestall.traces.files.tokens import filled_lines, single_spaced
 from forestall.traces.jobs.swf import read_swf_file
 
@@ -25,11 +25,12 @@ def test_pieces_are_whole_lines(tmp_path: Path, suffix: str, size: int) -> None:
     path = tmp_path / "misnamed.txt"  # known by its bytes
     pack(path, TEXT, suffix)
     pieces = list(chunks_of_lines(path, size))
-    assert b"".join(pieces) == TEXT + b"\n"
+    plain = TEXT.replace(b"\xff", b"\xef\xbf\xbd")
+    assert b"".join(pieces) == plain + b"\n"
     assert all(piece.endswith(b"\n") for piece in pieces)
     if suffix:
         path.write_bytes(path.read_bytes() * 2)  # frames one after the other
-        assert read_bytes(path) == TEXT + TEXT + b"\n"
+        assert read_bytes(path) == plain + plain + b"\n"
 
 
 def test_packing_is_reproducible(tmp_path: Path) -> None:
@@ -62,8 +63,15 @@ def test_damaged_files(tmp_path: Path, suffix: str) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_text_that_is_no_utf8_survives() -> None:
-    assert bytes_of(text_of(TEXT)) == TEXT
+@pytest.mark.parametrize("size", [1, 7, 64, 10_000])
+def test_text_that_is_no_utf8_is_replaced_and_told(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(TEXT + b"\n\xe9\xff\n")
+    told: list[int] = []
+    read = b"".join(chunks_of_lines(path, size, noted=told.extend))
+    assert read.decode() == text_of(TEXT + b"\n\xe9\xff\n")
+    assert told == [*range(4, 201, 4), 202]
+    assert text_of(b"caf\xe9").encode() == "caf\ufffd".encode()
 
 
 def test_words() -> None:
@@ -81,7 +89,7 @@ def test_a_log_of_many_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     path.write_text("".join(lines))
     whole = read_swf_file(path)
     pieces = chunks_of_lines(path, 200)
-    monkeypatch.setattr("forestall.traces.jobs.swf.chunks_of_lines", lambda _: pieces)
+    monkeypatch.setattr("forestall.traces.jobs.swf.chunks_of_lines", lambda _, noted: pieces)
     again = read_swf_file(path)
     assert again.line.tolist() == whole.line.tolist()
     assert again.comments == whole.comments

@@ -163,7 +163,9 @@ def test_years_over_chunks_and_back(write, monkeypatch: pytest.MonkeyPatch) -> N
         "2024-07-04", "2024-12-01", "2025-01-02",
     ]  # fmt: skip
     chunked = reading.chunks_of_lines
-    monkeypatch.setattr(reading, "chunks_of_lines", lambda place: chunked(place, 40))
+    monkeypatch.setattr(
+        reading, "chunks_of_lines", lambda place, noted: chunked(place, 40, noted=noted)
+    )
     assert read_ras(path, year=2023).time.tolist() == whole.time.tolist()
 
 
@@ -266,7 +268,9 @@ def test_chunks_packing_and_line_ends_change_nothing(
     packed = tmp_path / "log.gz"
     packed.write_bytes(gzip.compress(text.replace("\n", "\r\n").encode()))
     chunked = reading.chunks_of_lines
-    monkeypatch.setattr(reading, "chunks_of_lines", lambda place: chunked(place, 777))
+    monkeypatch.setattr(
+        reading, "chunks_of_lines", lambda place, noted: chunked(place, 777, noted=noted)
+    )
     seen: list[tuple[int, int]] = []
     path = write(text)
     for part in (
@@ -292,7 +296,9 @@ def test_damaged_lines_are_named(write) -> None:
 def test_dirt_without_end_is_counted(write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "MOST_NAMED", 5)
     chunked = reading.chunks_of_lines
-    monkeypatch.setattr(reading, "chunks_of_lines", lambda place: chunked(place, 200))
+    monkeypatch.setattr(
+        reading, "chunks_of_lines", lambda place, noted: chunked(place, 200, noted=noted)
+    )
     text = "time,place,severity,kind\n" + "".join(f"{99 - k},,x,a\n" for k in range(12))
     log = read_ras(write(text + "x,a,b,c\n" * 7))
     assert len(log) == 12
@@ -311,7 +317,9 @@ def test_dirt_without_end_is_counted(write, monkeypatch: pytest.MonkeyPatch) -> 
 def test_bytes_that_are_no_text(write, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(BGL.encode().replace(b"data TLB", b"\xff\xfe"))
-    assert len(read_ras(path, strict=True)) == 3
+    read = read_ras(path, strict=True)
+    assert len(read) == 3
+    assert [remark.kind for remark in read.cleaning.remarks][-1:] == ["encoding"]
     path.write_bytes(b"- 1117838570 \0\0\0")
     with pytest.raises(TraceError, match="binary file"):
         read_ras(path)

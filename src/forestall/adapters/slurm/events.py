@@ -162,7 +162,7 @@ def _read(
     names: list[str] = []
     clusterwide: list[str] = []
     before = len(rows)
-    lines = read_lines(path)
+    lines = read_lines(path, findings.not_utf8)
     for number, line, joined in _joined(lines):
         if is_header(line):
             names = [_NAMES.get(_bare(name), "") for name in line.split("|")]

@@ -20,6 +20,7 @@ from forestall.model.site.coded import Coded
 from forestall.model.site.hostlist import expand
 from forestall.model.site.job_records import NEVER, JobRecords
 from forestall.traces.files.findings import shown
+from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import read_head
 
 Long = npt.NDArray[np.int64]
@@ -28,6 +29,7 @@ _UNDER_WAY: Final = 10
 _SHARE: Final = 0.01
 
 
+@reader
 def read_sacct(
     paths: str | Path | Sequence[str | Path],
     *,

@@ -6,7 +6,6 @@ versions; all that were seen are taken), and tables of `sinfo` with a header.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,8 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site.hostlist import expand, in_order
 from forestall.model.site.inventory import Inventory
 from forestall.model.site.job_records import NEVER
-from forestall.traces.files.findings import shown
+from forestall.traces.files.documents import json_of
+from forestall.traces.files.findings import NOT_UTF8, shown
 from forestall.traces.files.packed import read_bytes, text_of
 
 with lazily():
@@ -97,7 +97,10 @@ def read_nodes(
     members: dict[str, list[str]] = {}
     cleaning = Cleaning()
     for path in paths:
-        text = text_of(read_bytes(path)).removeprefix("\ufeff")
+        spoilt: list[int] = []
+        text = text_of(read_bytes(path, spoilt.extend)).removeprefix("\ufeff")
+        lines = (f"{path} line {line}" for line in spoilt)
+        cleaning = cleaning.plus("encoding", NOT_UTF8, "changed", lines)
         odd = _read(path, text, nodes, limits, members)
         cleaning = cleaning.plus("bad_node", "nodes that could not be read", "left out", odd)
     for partition, names in members.items():
@@ -245,7 +248,7 @@ def _from_json(
     path: str | Path, text: str, nodes: dict[str, _Node], limits: dict[str, int]
 ) -> list[str]:
     try:
-        whole = json.loads(text)
+        whole = json_of(text)
     except ValueError as error:
         raise TraceError(path, f"is no JSON, or cut off ({error})") from None
     kind = json_kind(whole) if isinstance(whole, dict) else ""

@@ -12,7 +12,6 @@ Times that are no dates (``N/A``) are starts that were not foreseen.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.start_estimates import StartEstimates
+from forestall.traces.files.documents import json_of
 from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.places import called, placed
@@ -128,8 +128,8 @@ def read_starts(
     noted: list[Findings] = []
     short = called(paths)
     for path in paths:
-        text = text_of(read_bytes(path)).removeprefix("\ufeff")
         findings = Findings(path, strict)
+        text = text_of(read_bytes(path, findings.not_utf8)).removeprefix("\ufeff")
         noted.append(findings)
         if text.lstrip().startswith("{"):
             _from_json(Path(path), text, rows, asked)
@@ -212,7 +212,7 @@ def _is_header(line: str) -> bool:
 
 def _from_json(path: Path, text: str, rows: list[_QueueRow], asked: int | None) -> None:
     try:
-        whole: Any = json.loads(text)
+        whole: Any = json_of(text)
     except ValueError as error:
         raise TraceError(path, f"is no JSON, or cut off ({error})") from None
     jobs = whole.get("jobs") if isinstance(whole, dict) else None

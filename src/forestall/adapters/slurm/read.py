@@ -33,6 +33,7 @@ from forestall.model.site.hostlist import in_order
 from forestall.model.site.job_records import NEVER
 from forestall.model.site.site_records import SiteRecords
 from forestall.traces.files.findings import shown
+from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.places import called, shortened
 from forestall.traces.site.folder import read_folder as read
@@ -59,6 +60,7 @@ Tell = Callable[[str], None]
 T = TypeVar("T")
 
 
+@reader
 def kind_of(path: str | Path) -> str:
     """Return which of `KINDS` a file is, by its beginning. Raises TraceError where it is none."""
     raw = read_head(path)
@@ -103,6 +105,7 @@ def short_of(first: str) -> str:
     return f"is output of sacct without times; expected sacct --parsable2 --format={wanted}"
 
 
+@reader
 def read_files(
     paths: Sequence[str | Path],
     *,

@@ -6,7 +6,6 @@ Understood are the forms of Slurm 21.08 to 25.x: numbers as such or as
 
 from __future__ import annotations
 
-import codecs
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,9 @@ from forestall._lazy import lazily
 from forestall.adapters.slurm.notes import OddNotes
 from forestall.adapters.slurm.sacct_text import Piece
 from forestall.model.errors import TraceError
-from forestall.traces.files.packed import chunks_of_lines
+from forestall.traces.files.documents import json_of
+from forestall.traces.files.findings import NOT_UTF8
+from forestall.traces.files.packed import Noted, chunks_of_lines
 
 with lazily():
     import polars as pl
@@ -84,7 +85,11 @@ def _piece(rows: list[tuple[str, ...]], first: int, source: str) -> Piece:
 def _jobs(path: str | Path, notes: OddNotes, source: str) -> Iterator[Any]:
     """Yield the entries of the list ``jobs``; only a part of the text is in memory at a time."""
     decoder = json.JSONDecoder()
-    text = _Text(path)
+
+    def spoilt(lines: list[int]) -> None:
+        notes.lines("encoding", NOT_UTF8, "changed", source, lines, "is not UTF-8")
+
+    text = _Text(path, spoilt)
     if not text.seek('"jobs"') or not text.seek("["):
         raise TraceError(source, 'has no list "jobs"; expected the output of sacct --json')
     while True:
@@ -93,8 +98,10 @@ def _jobs(path: str | Path, notes: OddNotes, source: str) -> Iterator[Any]:
             return
         try:
             job, end = decoder.raw_decode(text.buffer, text.at)
-        except json.JSONDecodeError:
-            if text.more():
+            if "\\u" in text.buffer[text.at : end]:
+                job = json_of(text.buffer[text.at : end])
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, json.JSONDecodeError) and text.more():
                 continue
             said = "places from which on a list of jobs is cut off or damaged"
             message = "is cut off or no JSON"
@@ -109,9 +116,8 @@ def _jobs(path: str | Path, notes: OddNotes, source: str) -> Iterator[Any]:
 class _Text:
     """A text that is read as far as needed; `at` is the place, what lies before it is dropped."""
 
-    def __init__(self, path: str | Path) -> None:
-        self._chunks = chunks_of_lines(path, nul=True)
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    def __init__(self, path: str | Path, noted: Noted) -> None:
+        self._chunks = chunks_of_lines(path, nul=True, noted=noted)
         self._lines = 1
         self.buffer = ""
         self.at = 0
@@ -126,7 +132,7 @@ class _Text:
         if chunk is None:
             return False
         self._lines += self.buffer.count("\n", 0, self.at)
-        self.buffer = self.buffer[self.at :] + self._decode(chunk.replace(b"\0", b""))
+        self.buffer = self.buffer[self.at :] + chunk.replace(b"\0", b"").decode()
         self.at = 0
         return True
 

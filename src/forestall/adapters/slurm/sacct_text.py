@@ -7,7 +7,6 @@ states and numbers can be read; what is left is named and left out.
 
 from __future__ import annotations
 
-import codecs
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from forestall._lazy import lazily
 from forestall.adapters.slurm.broken_rows import COLUMNS, SHAPES, ColumnHeader, mended
 from forestall.adapters.slurm.notes import OPEN, OddNotes, ends_open
 from forestall.model.errors import TraceError
+from forestall.traces.files.findings import NOT_UTF8
 from forestall.traces.files.packed import chunks_of_lines
 
 with lazily():
@@ -78,7 +78,11 @@ def pieces(path: str | Path, notes: OddNotes, source: str = "") -> Iterator[Piec
     name = source or str(path)
     header: ColumnHeader | None = None
     line = 1
-    for raw in chunks_of_lines(path, CHUNK, nul=True):
+
+    def spoilt(lines: list[int]) -> None:
+        notes.lines("encoding", NOT_UTF8, "changed", name, lines, "is not UTF-8")
+
+    for raw in chunks_of_lines(path, CHUNK, nul=True, noted=spoilt):
         chunk = _tidied(raw, line, notes, name)
         for text, found in _sections(chunk, header):
             if found is not None:
@@ -213,39 +217,14 @@ def _frame(
     seen = {name: k for k, name in reversed(list(enumerate(header.names)))}
     names = [n if seen[n] == k else f"{n} {k}" for k, n in enumerate(header.names)]
 
-    def read(raw: bytes) -> pl.DataFrame:
-        table = pl.scan_csv(
-            io.BytesIO(raw),
-            has_header=False,
-            schema=dict.fromkeys(names, pl.String),
-            separator=header.delimiter.decode("latin1"),
-            quote_char=None,
-        )
-        return table.select(pl.col(taken).fill_null("")).collect()
-
-    try:
-        frame = read(text)
-    except pl.exceptions.ComputeError:
-        spoiled = list(_not_utf8(text))
-        notes.lines("encoding", "lines that are not UTF-8, with signs replaced", "changed", source,
-                    lines[spoiled], "is not UTF-8")  # fmt: skip
-        frame = read(text.decode("utf-8", errors="replace").encode())
-    return frame
-
-
-def _not_utf8(text: bytes) -> Iterator[int]:
-    """Yield the places of the lines that are not UTF-8, from 0."""
-    begin = line = 0
-    while begin < len(text):
-        try:
-            codecs.utf_8_decode(memoryview(text)[begin:], "strict", True)
-        except UnicodeDecodeError as error:
-            line += text.count(b"\n", begin, begin + error.start)
-            yield line
-            begin = text.find(b"\n", begin + error.start) + 1 or len(text)
-            line += 1
-        else:
-            return
+    table = pl.scan_csv(
+        io.BytesIO(text),
+        has_header=False,
+        schema=dict.fromkeys(names, pl.String),
+        separator=header.delimiter.decode("latin1"),
+        quote_char=None,
+    )
+    return table.select(pl.col(taken).fill_null("")).collect()
 
 
 def _jobs_only(frame: pl.DataFrame, lines: Long, notes: OddNotes, source: str) -> Piece:

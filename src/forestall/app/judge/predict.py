@@ -18,11 +18,11 @@ from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.nodes import NodeSet
 from forestall.model.observations import window_of
-from forestall.model.plain import plain_of
 from forestall.model.units import SECONDS, format_duration, parse_duration, parse_time
 from forestall.show.blocks import Block, Column, Prose, Table
 from forestall.show.facts import plain
 from forestall.show.report import Report, Section
+from forestall.traces.files.documents import json_of
 from forestall.traces.metrics.read import read_metrics
 from forestall.traces.observed import observed
 from forestall.traces.ras.read import read_ras
@@ -124,7 +124,7 @@ def settings_from(given: list[str]) -> dict[str, Any]:
         if not equals or not key:
             raise ParameterError("set", text, "KEY=VALUE")
         try:
-            found[key.strip().replace("-", "_")] = plain_of(value)
+            found[key.strip().replace("-", "_")] = json_of(value)
         except ValueError:
             found[key.strip().replace("-", "_")] = value
     return found

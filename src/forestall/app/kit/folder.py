@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from forestall.model.errors import TraceError, UnwritableError
-from forestall.model.plain import plain_of
+from forestall.traces.files.documents import json_of
 
 SUMMARY = "summary.json"
 NEW = ".new-"
@@ -43,7 +43,7 @@ RUN_FOLDER = frozenset((*OTHER_RUN_FILES, *RUN_FILES)) - {"manifest.json"}
 def holds(folder: Path, keys: Collection[str], name: str = SUMMARY) -> bool:
     """Return whether a folder has a summary of ours, by `name`, with all these keys."""
     try:
-        summary = plain_of((folder / name).read_text(encoding="utf-8"))
+        summary = json_of((folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(summary, dict) and set(keys) <= summary.keys()

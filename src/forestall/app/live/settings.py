@@ -15,7 +15,7 @@ from forestall.live.messages.settings import MessageSettings, message_settings
 from forestall.live.rules.settings import RuleSettings
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.settings import Declared, Setting
-from forestall.traces.files.toml import read_toml
+from forestall.traces.files.documents import read_toml
 
 TABLES: Final = ("serve", "guard", "keeper", "warden", "rules", "watch", "slurm", "messages")
 Port = Annotated[int, Field(ge=0, le=65535)]

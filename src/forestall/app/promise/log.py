@@ -24,13 +24,13 @@ from forestall.model.errors import TraceError
 from forestall.model.events import Event, EventKind
 from forestall.model.failures import PLANNED, Failures
 from forestall.model.nodes import NodeSet
-from forestall.model.plain import plain_of
 from forestall.model.units import MAX_SECONDS
 from forestall.predict.trace import TracePredictor
 from forestall.simulate.kit.failures import expected_downtime
 from forestall.simulate.promise.checkpoint_costs import pause_of
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import foreseen_by, near_of, rules_of
+from forestall.traces.files.documents import json_of
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
@@ -158,7 +158,7 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     in Python. Raises TraceError where the folder has no event log.
     """
     path = folder / logs.EVENT_LOG
-    summary = plain_of((folder / "summary.json").read_text(encoding="utf-8"))
+    summary = json_of((folder / "summary.json").read_text(encoding="utf-8"))
     if summary.get("own_rules"):
         raise TraceError(
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"

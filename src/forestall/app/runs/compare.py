@@ -11,9 +11,9 @@ from forestall.app.kit.measure import Measure
 from forestall.app.runs.many import comparison
 from forestall.app.runs.models import measures_of, told_of
 from forestall.model.errors import TraceError
-from forestall.model.plain import plain_of
 from forestall.show import words
 from forestall.show.shown import Shown
+from forestall.traces.files.documents import json_of
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     """Return the summary of a run's folder; TraceError where there is none."""
     path = folder / "summary.json"
     try:
-        summary = plain_of(path.read_text(encoding="utf-8"))
+        summary = json_of(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TraceError(
             path, f"cannot be read: {error.strerror}; expected a run's folder"

@@ -5,7 +5,8 @@ Options come by their keys (`checkpoint_overhead`), their values as text or as T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,10 +17,10 @@ from forestall.app.kit.model import Model
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.inputs import Inputs
 from forestall.app.runs.models import MODELS, all_parameters, model_of
-from forestall.model.errors import InputError, ParameterError, TraceError
+from forestall.model.errors import InputError, ParameterError, TraceError, brief
 from forestall.model.settings import flag_of, real_of, text_of, whole_of
 from forestall.model.units import parse_duration
-from forestall.traces.files.toml import read_toml
+from forestall.traces.files.documents import read_toml
 
 with lazily():
     from forestall.predict import entries
@@ -252,9 +253,26 @@ def with_config(config: Path | None, given: Mapping[str, Any]) -> dict[str, Any]
     """Return the options of a file and those of the command line, which win."""
     if config is None:
         return dict(given)
-    return {**read_config(config, (*known_options(), *OUTPUT_OPTIONS)), **given}
+    return {**read_config(config, _known()), **given}
 
 
 def known_options() -> tuple[str, ...]:
     """Return the options of a run of any model, but for those of its output."""
     return ("model", *all_parameters(), *READING_OPTIONS, *TRAINING_OPTIONS, *BESIDE_OPTIONS)
+
+
+@contextmanager
+def of_config(config: Path | None, given: Mapping[str, Any]) -> Iterator[None]:
+    """Have errors of options that a file brought, and not the command line, name the file."""
+    try:
+        yield
+    except ParameterError as error:
+        name = error.name.replace("-", "_")
+        if config is None or name in given or name not in read_config(config, _known()):
+            raise
+        text = f"{brief(error.value)} is not allowed; expected {error.allowed}"
+        raise TraceError(config, text, field=error.name) from None
+
+
+def _known() -> tuple[str, ...]:
+    return (*known_options(), *OUTPUT_OPTIONS)

@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any
 
 from forestall.model.errors import InputError, TraceError, UnwritableError
-from forestall.model.plain import plain_of
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 POINTS = "points.jsonl"
 Measures = dict[str, Any]
@@ -99,7 +99,7 @@ def value_of(line: bytes) -> dict[str, Any] | None:
     check, _, text = line.partition(b" ")
     if not text.endswith(b"\n") or check != f"{zlib.crc32(text[:-1]):08x}".encode():
         return None
-    value = plain_of(text)
+    value = json_of(text)
     return value if isinstance(value, dict) else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -66,9 +67,11 @@ def simulate(
     the deadlines. With --model cycle: run jobs as guests on hosts whose owners come back, and say
     how long that took and how often a host left its guest.
     """
-    settings = runs_settings.settings_of(log, runs_settings.with_config(config, given))
+    of_config = partial(runs_settings.of_config, config, given)
+    with of_config():
+        settings = runs_settings.settings_of(log, runs_settings.with_config(config, given))
 
-    with ProgressBar("jobs", quiet=quiet) as bar:
+    with of_config(), ProgressBar("jobs", quiet=quiet) as bar:
         if not settings.model.is_compiled(settings.parameters):
             bar.tell(f"compiling kernels, the first time only: {settings.model.compiling}")
         done = single.run(settings, force=force, progress=bar)

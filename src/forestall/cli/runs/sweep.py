@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -90,10 +91,13 @@ def sweep(
 
     Interrupted, it goes on where it was when the same command is given again.
     """
-    options = settings.with_config(config, {**given, **runs_sweep.varied(vary or [])})
-    plan = runs_sweep.plan_of(log, options)
+    typed = {**given, **runs_sweep.varied(vary or [])}
+    of_config = partial(settings.of_config, config, typed)
+    with of_config():
+        options = settings.with_config(config, typed)
+        plan = runs_sweep.plan_of(log, options)
 
-    with ProgressBar("points", quiet=quiet) as bar:
+    with of_config(), ProgressBar("points", quiet=quiet) as bar:
         if not all(plan.model.is_compiled(point) for point in plan.kinds):
             bar.tell(f"compiling kernels, the first time only: {plan.model.compiling}")
         done = sweep_run.run_sweep(

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from forestall.live.agent.processes import GuestProcesses
 from forestall.live.agent.store import SAMPLES
-from forestall.model.plain import plain_of
+from forestall.traces.files.documents import json_of
 
 EVERY: Final = 3600.0
 PATIENCE: Final = 600.0
@@ -122,7 +122,7 @@ class Forecaster:
     def _take(self, child: subprocess.Popen[bytes]) -> None:
         said, wrong = child.communicate()
         try:
-            told: dict[str, Any] = plain_of(said)
+            told: dict[str, Any] = json_of(said)
             self.latest = Forecast(**told)
         except (ValueError, TypeError):
             last = (wrong.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]

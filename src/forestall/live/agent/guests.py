@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from forestall.live.agent.processes import GuestProcesses
-from forestall.model.plain import plain_of
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 GUESTS: Final = "guests"
 
@@ -43,7 +43,7 @@ def registered_guests(folder: Path) -> list[GuestProcesses]:
 
 def _guest(path: Path) -> GuestProcesses | None:
     try:
-        told = plain_of(path.read_bytes())
+        told = json_of(path.read_bytes())
         pid, created = told["pid"], told["created"]
         pgid, cgroup = told.get("pgid"), told.get("cgroup")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

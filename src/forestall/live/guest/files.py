@@ -24,8 +24,8 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from forestall.live.guest.processes import is_there
 from forestall.model.errors import ParameterError, TraceError, of_system
-from forestall.model.plain import plain_of
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 GUESTS: Final = "guests"
 RECORD: Final = "state.json"
@@ -191,7 +191,7 @@ class GuestFiles:
         except OSError as error:
             raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
         try:
-            return _record(plain_of(raw))
+            return _record(json_of(raw))
         except (ValueError, TypeError, RecursionError) as error:
             raise TraceError(path, f"is no guest's record ({error})") from None
 
@@ -227,7 +227,7 @@ class GuestFiles:
         found = []
         for line in lines:
             try:
-                entry = plain_of(line)
+                entry = json_of(line)
                 float(entry["time"]), str(entry["state"]), str(entry["why"])
             except (ValueError, TypeError, KeyError):
                 continue

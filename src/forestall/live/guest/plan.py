@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from forestall.live.guest.files import GuestFiles
-from forestall.model.plain import plain_of
+from forestall.traces.files.documents import json_of
 
 
 @dataclass(frozen=True)
@@ -52,4 +52,4 @@ class StayPlan:
     @classmethod
     def of_line(cls, line: bytes) -> Self:
         """Return what `to_line` wrote."""
-        return cls(**plain_of(line))
+        return cls(**json_of(line))

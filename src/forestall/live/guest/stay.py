@@ -18,7 +18,7 @@ from forestall.live.guest.plan import StayPlan
 from forestall.live.guest.processes import look
 from forestall.live.guest.second import cleared
 from forestall.model.errors import ForestallError, TraceError
-from forestall.model.plain import plain_of
+from forestall.traces.files.documents import json_of
 
 PATIENCE: Final = 10.0
 """s that a keeper gets to come up."""
@@ -82,9 +82,9 @@ class Stay:
             process.stdin.write(plan.to_line())
             process.stdin.flush()
             answer = process.stdout.readline()
-        if not answer or plain_of(answer)["error"]:
+        if not answer or json_of(answer)["error"]:
             process.wait()
-            text = plain_of(answer)["error"] if answer else _complaint(files)
+            text = json_of(answer)["error"] if answer else _complaint(files)
             raise KeeperError(f"{plan.name}: the keeper did not come up: {text}")
         stay = cls._called(files, process, PATIENCE)
         if stay is None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from forestall.live.ledger.rows import ROWS, VERSION, LedgerRow
 from forestall.model.errors import ParameterError
 from forestall.model.live.canonical import canonical
-from forestall.model.plain import plain_of
+from forestall.traces.files.documents import json_of
 
 R = TypeVar("R", bound=LedgerRow)
 
@@ -97,5 +97,5 @@ def row_of(kind: type[R], found: Mapping[Any, Any]) -> R:
     told = {}
     for one in fields(kind):
         value = found[one.name]
-        told[one.name] = plain_of(value) if one.type == "Json" else value
+        told[one.name] = json_of(value) if one.type == "Json" else value
     return kind(**told)

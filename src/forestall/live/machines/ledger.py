@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.model.errors import TraceError, of_system
-from forestall.model.plain import plain_of
+from forestall.traces.files.documents import json_of
 
 Entry = Mapping[str, Any]
 _NUMBER = (int, float)
@@ -101,7 +101,7 @@ def append_line(path: Path, line: str, *, head: str = "", end_torn: bool = False
 
 def _entry(line: bytes) -> Entry | None:
     try:
-        entry = plain_of(line)
+        entry = json_of(line)
         fields = {"time": _NUMBER, **_FIELDS.get(entry["what"], {})}
         if isinstance(entry["what"], str) and all(
             isinstance(entry[name], kind) for name, kind in fields.items()

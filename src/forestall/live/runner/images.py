@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from forestall.live.runner.held import RunError
 from forestall.model.errors import InputError
-from forestall.model.plain import plain_of
+from forestall.traces.files.documents import json_of
 
 FOLDER: Final = "checkpoint"
 TOLD, FILES, PROCESS = "image.json", "files", "process"
@@ -65,7 +65,7 @@ class ImageTold:
     def read(cls, image: Path) -> ImageTold:
         """Return what an image says. Raises ImageError."""
         try:
-            told = plain_of((image / TOLD).read_bytes())
+            told = json_of((image / TOLD).read_bytes())
             if told.pop("form") != FORM:
                 raise ImageError(f"{image} has another form than {FORM}")
             made = cls(**told | {"words": tuple(told["words"]), "paths": tuple(told["paths"])})

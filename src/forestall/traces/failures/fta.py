@@ -111,7 +111,7 @@ def _reasons(frame: pl.DataFrame, down: np.ndarray) -> list[str] | None:
 
 def _events(path: Path, findings: Findings) -> tuple[pl.DataFrame, Int]:
     """Return the well-formed events and their 1-based lines."""
-    text = read_bytes(path)
+    text = read_bytes(path, findings.not_utf8)
     lines = np.asarray(filled_lines(text), dtype=np.int64) + 1
     spaced = single_spaced(text)
     _, _, body = spaced.partition(b"\n")

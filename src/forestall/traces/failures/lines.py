@@ -94,7 +94,7 @@ def _events(
     path: Path, how: LineFormat, findings: Findings
 ) -> tuple[list[re.Match[str]], list[int]]:
     events, lines, strange = [], [], []
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, findings.not_utf8), 1):
         if not line.strip() or how.skip(line):
             continue
         match = how.pattern.fullmatch(line)

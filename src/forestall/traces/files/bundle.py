@@ -17,9 +17,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import TraceError
-from forestall.model.plain import plain_of
+from forestall.model.errors import TraceError, of_system
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 from forestall.traces.files.findings import shown
 from forestall.traces.files.guard import making
 
@@ -74,7 +74,7 @@ def read_bundle(
     with making(place, what), _opened(place, what) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
             raise TraceError(place, f"would unpack to more than {MOST_BYTES} bytes")
-        header = plain_of(archive.read(HEADER))
+        header = json_of(archive.read(HEADER))
         _check(place, header, what, version)
         arrays = {
             name.removesuffix(".npy"): _array(name, archive.read(name))
@@ -86,7 +86,8 @@ def read_bundle(
 
 def _opened(path: Path, what: str) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(path)
+        with of_system(path, "cannot be read"):
+            return zipfile.ZipFile(path)
     except zipfile.BadZipFile:
         raise TraceError(path, f"is no {what}, or a damaged one") from None
 

@@ -133,7 +133,8 @@ def read_sheet(
     are left out, and noted. Raises TraceError where the file cannot be read or lacks a required
     column.
     """
-    text = read_bytes(path).replace(b"\r\n", b"\n").replace(b"\r", b" ")
+    findings = Findings(path, strict)
+    text = read_bytes(path, findings.not_utf8).replace(b"\r\n", b"\n").replace(b"\r", b" ")
     rows = filled_lines(text)
     if len(rows) <= titles:
         raise TraceError(path, f"is empty; expected a header with {','.join(required)}")
@@ -142,7 +143,6 @@ def read_sheet(
     check_columns(path, names, required, rows[titles] + 1)
     filled = [lines[row] for row in rows[titles + 1 :]]
     del lines, text
-    findings = Findings(path, strict)
     numbers = np.asarray(rows[titles + 1 :], dtype=np.int64) + 1
     counts = np.fromiter(map(_fields, filled), np.int64, len(filled))
     wrong = np.flatnonzero(counts != len(names))

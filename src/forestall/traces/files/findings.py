@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,9 @@ from forestall.model.errors import EmptyTraceError, TraceError
 
 with lazily():
     import polars as pl
+
+
+NOT_UTF8: Final = "lines that are not UTF-8, with signs replaced"
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,11 @@ class Findings:
     def note(self, kind: str, text: str, lines: Iterable[int]) -> None:
         """Note lines that are odd but kept as they are."""
         self.add(kind, text, "kept", (LineFinding(int(line), text) for line in lines))
+
+    def not_utf8(self, lines: Iterable[int]) -> None:
+        """Note lines in which signs were replaced since they are not UTF-8."""
+        found = (LineFinding(line, "is not UTF-8") for line in lines)
+        self.add("encoding", NOT_UTF8, "changed", found)
 
     def fields(
         self,

@@ -1,45 +1,90 @@
-"""Whatever goes wrong while something is made of a file becomes the one line that names it."""
+"""Whatever a library raises while a file is read is one line that names the file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 
-_PANIC = "PanicException"
-"""What a panic of Polars or another library in Rust is called; it is no Exception."""
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PANIC = "PanicException"
+"""Name of what Rust's panics become in Python: no Exception, and no name to import it by."""
+
+
+def reader(function: Callable[P, T]) -> Callable[P, T]:
+    """Guard a function that reads the file or folder that is its first argument; see `reading`."""
+
+    @functools.wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
+        with reading(args[0] if args else next(iter(kwargs.values()))):
+            return function(*args, **kwargs)
+
+    return guarded
+
+
+@contextmanager
+def reading(path: Any) -> Iterator[None]:
+    """Turn what no check of ours foresaw into a TraceError that names the file.
+
+    Checks should say what is wrong with a file better than this does; this is for what they, and
+    the libraries that they use, overlook. What was raised stays its cause.
+    """
+    try:
+        yield
+    except (ForestallError, KeyboardInterrupt, SystemExit, GeneratorExit, BrokenPipeError):
+        raise
+    except MemoryError as error:
+        raise TraceError(_named(path), "needs more memory than there is") from error
+    except RecursionError as error:
+        raise TraceError(_named(path), "is nested too deep") from error
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+            raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        said = f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+        raise TraceError(_named(path), f"cannot be read: it is damaged ({said})") from error
+
+
+@contextmanager
+def within(path: str | Path) -> Iterator[None]:
+    """Turn a ParameterError, of what a file says, into a TraceError that names the file."""
+    try:
+        yield
+    except ParameterError as error:
+        raise TraceError(path, str(error)) from None
 
 
 @contextmanager
 def making(path: str | Path, what: str) -> Iterator[None]:
-    """Turn what is raised while a file is read, and made into something of ours, into a TraceError:
-    that the file is a damaged `what`, where, and why.
-
-    A ParameterError tells the field. TraceError, other errors of ours than ParameterError, and
-    MemoryError go through: they say themselves what was wrong.
-    """
+    """Turn what is raised while a file's content is made into something of ours into a TraceError
+    that says that it is a damaged `what`; a ParameterError tells the field."""
     try:
-        yield
+        with reading(path):
+            yield
     except ParameterError as error:
         said = f"is a damaged {what}: {error.value!r} is not allowed; expected {error.allowed}"
         raise TraceError(path, said.replace("{", "(").replace("}", ")"), field=error.name) from None
-    except (ForestallError, MemoryError):
-        raise
-    except OSError as error:
-        raise TraceError(path, f"cannot be read: {first_line(error)}") from None
-    except Exception as error:
-        raise TraceError(path, f"is a damaged {what} ({first_line(error)})") from None
-    except BaseException as error:
-        if type(error).__name__ != _PANIC:
+    except TraceError as error:
+        if isinstance(error.__cause__, OSError | MemoryError) or error.__cause__ is None:
             raise
-        raise TraceError(path, f"is a damaged {what} ({first_line(error)})") from None
+        said = first_line(error.__cause__)
+        raise TraceError(path, f"is a damaged {what} ({said})") from error.__cause__
 
 
 def first_line(error: BaseException) -> str:
     """Return what an error says, in one line that is not too long, without braces."""
-    said = getattr(error, "strerror", None) or str(error)
-    text = (str(said).strip().splitlines() or [""])[0][:200] or type(error).__name__
+    text = (str(error).strip().splitlines() or [""])[0][:200] or type(error).__name__
     text = f"{text} is missing" if isinstance(error, KeyError) else text
     return text.replace("{", "(").replace("}", ")")
+
+
+def _named(path: Any) -> str:
+    if isinstance(path, list | tuple):
+        return ", ".join(str(one) for one in path)
+    return str(path) if isinstance(path, str | Path) else "what was given"

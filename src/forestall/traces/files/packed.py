@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,40 +17,83 @@ from forestall.model.errors import MissingExtraError, TraceError, of_system
 CHUNK = 8 << 20
 """Bytes of text taken at a time, so that a log never lies in memory as a whole."""
 
+Noted = Callable[[list[int]], None]
+"""Called with the 1-based numbers of lines that are not UTF-8."""
+
 _MAGIC = ((b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"))
 _PACKED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 
 
-def chunks_of_lines(path: str | Path, size: int = CHUNK, *, nul: bool = False) -> Iterator[bytes]:
+def chunks_of_lines(
+    path: str | Path, size: int = CHUNK, *, nul: bool = False, noted: Noted | None = None
+) -> Iterator[bytes]:
     """Yield the text of a file, unpacked, in pieces of whole lines, each ending with a newline.
 
-    Raises TraceError where the file cannot be read, is packed badly or cut off, or is no text
+    It is UTF-8, whatever was in the file: what is none becomes the sign for that, and `noted` is
+    told. Raises TraceError where the file cannot be read, is packed badly or cut off, or is no text
     (`nul`: a text may hold NUL bytes, as after a crash); MissingExtraError where unpacking it
     needs an extra.
     """
-    rest = b""
+    above = 0
+    for piece in _pieces(path, size, nul):
+        if piece.isascii():
+            yield piece
+        else:
+            yield _as_utf8(piece, above, noted)
+        if noted is not None:
+            above += piece.count(b"\n")
+
+
+def _pieces(path: str | Path, size: int, nul: bool) -> Iterator[bytes]:
+    rest: list[bytes] = []
     with _unpacked(path) as file:
         while block := _read(path, file, size):
             if not nul and b"\0" in block:
                 raise TraceError(path, "is a binary file; expected text")
             cut = block.rfind(b"\n") + 1
             if cut:
-                yield rest + block[:cut]
-                rest = block[cut:]
-            else:
-                rest += block
-    if rest:
-        yield rest + b"\n"
+                yield b"".join((*rest, block[:cut]))
+                rest = []
+            rest.append(block[cut:])
+    last = b"".join(rest)
+    if last:
+        yield last + b"\n"
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """Return the whole text of a file, unpacked; errors as in `chunks_of_lines`."""
-    return b"".join(chunks_of_lines(path))
+def _as_utf8(piece: bytes, above: int, noted: Noted | None) -> bytes:
+    """Return whole lines with the sign for it in the place of what is not UTF-8."""
+    try:
+        codecs.utf_8_decode(piece, "strict", True)
+    except UnicodeDecodeError:
+        if noted is not None:
+            noted([above + 1 + place for place in _not_utf8(piece)])
+        return piece.decode("utf-8", errors="replace").encode()
+    return piece
 
 
-def read_lines(path: str | Path) -> list[str]:
-    """Return the lines of a file, unpacked, without their ends; errors as in `chunks_of_lines`."""
-    return text_of(read_bytes(path)).splitlines()
+def _not_utf8(text: bytes) -> Iterator[int]:
+    """Yield the places of the lines that are not UTF-8, from 0."""
+    begin = line = 0
+    while begin < len(text):
+        try:
+            codecs.utf_8_decode(memoryview(text)[begin:], "strict", True)
+        except UnicodeDecodeError as error:
+            line += text.count(b"\n", begin, begin + error.start)
+            yield line
+            begin = text.find(b"\n", begin + error.start) + 1 or len(text)
+            line += 1
+        else:
+            return
+
+
+def read_bytes(path: str | Path, noted: Noted | None = None) -> bytes:
+    """Return the whole text of a file, unpacked; see `chunks_of_lines`."""
+    return b"".join(chunks_of_lines(path, noted=noted))
+
+
+def read_lines(path: str | Path, noted: Noted | None = None) -> list[str]:
+    """Return the lines of a file, unpacked, without their ends; see `chunks_of_lines`."""
+    return text_of(read_bytes(path, noted)).splitlines()
 
 
 def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
@@ -59,13 +103,8 @@ def read_head(path: str | Path, size: int = 1 << 16) -> bytes:
 
 
 def text_of(raw: bytes) -> str:
-    """Return bytes as text; those that are not UTF-8 survive a round trip through `bytes_of`."""
-    return raw.decode("utf-8", errors="surrogateescape")
-
-
-def bytes_of(text: str) -> bytes:
-    """Return the bytes that `text_of` made the text from."""
-    return text.encode("utf-8", errors="surrogateescape")
+    """Return bytes as text that can be written again: what is not UTF-8 becomes the sign for it."""
+    return raw.decode("utf-8", errors="replace")
 
 
 def pack(path: Path, data: bytes, suffix: str) -> None:

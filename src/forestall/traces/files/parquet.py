@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.errors import TraceError
-from forestall.model.plain import plain_of
 from forestall.model.site.coded import UNTOLD, Coded
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 with lazily():
     import polars as pl
@@ -44,7 +44,7 @@ def put_parquet(table: pl.DataFrame, path: Path, metadata: dict[str, str] | None
 def told_by(path: str | Path) -> dict[str, Any]:
     """Return what the metadata of a Parquet file tells, nothing where it is not ours or damaged."""
     try:
-        told = plain_of(pl.read_parquet_metadata(path).get(KEY, "{}"))
+        told = json_of(pl.read_parquet_metadata(path).get(KEY, "{}"))
     except (pl.exceptions.PolarsError, OSError, ValueError):
         return {}
     return told if isinstance(told, dict) else {}

@@ -24,6 +24,7 @@ from forestall.model.site.job_records import NEVER, UNKNOWN_CORES, JobRecords
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.delimited import TextColumns, check_columns, header_names, read_sheet
 from forestall.traces.files.findings import Findings, LineFinding, shown
+from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import pack, read_head, text_of
 from forestall.traces.files.parquet import is_parquet, parquet_columns, put_parquet, read_parquet
 from forestall.traces.files.times import EXPECTED, times_of, window_from
@@ -50,6 +51,7 @@ class _Nodes:
     names: tuple[str, ...] | None
 
 
+@reader
 def read_job_records(
     path: str | Path,
     *,

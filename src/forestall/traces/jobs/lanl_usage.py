@@ -62,7 +62,7 @@ def read_lanl_usage(
     if processors_per_node < 1:
         raise ParameterError("processors-per-node", processors_per_node, "at least 1")
     findings, rows, number = Findings(path, strict), list[tuple[int, ...]](), 0
-    for text in chunks_of_lines(path):
+    for text in chunks_of_lines(path, noted=findings.not_utf8):
         for line in text_of(text).splitlines():
             number += 1
             if line.strip():

@@ -21,7 +21,8 @@ from forestall.model.errors import ParameterError
 from forestall.model.jobs import UNKNOWN, Jobs
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.findings import Findings
-from forestall.traces.files.packed import bytes_of, chunks_of_lines, pack
+from forestall.traces.files.guard import reader
+from forestall.traces.files.packed import chunks_of_lines, pack
 from forestall.traces.jobs.swf_rows import COLUMNS, FRACTIONAL, Column, SwfRows
 
 _HEADER = re.compile(r"\s*;\s*([A-Za-z]\w*)\s*:\s*(.*?)\s*")
@@ -103,6 +104,7 @@ def read_swf(path: str | Path, *, processors_per_node: int = 1, strict: bool = F
     return _read(path, strict, _NEEDED).jobs(processors_per_node)
 
 
+@reader
 def read_swf_file(
     path: str | Path, *, strict: bool = False, wanted: Sequence[str] | None = None
 ) -> Swf:
@@ -157,7 +159,7 @@ def _read(
 ) -> Swf:
     findings = Findings(path, strict)
     rows = SwfRows(findings, wanted, narrow=narrow)
-    for text in chunks_of_lines(path):
+    for text in chunks_of_lines(path, noted=findings.not_utf8):
         rows.feed(text)
     lines = rows.lines()
     cleaning = findings.cleaning(len(lines), "jobs")
@@ -215,7 +217,7 @@ def _encoded(log: Swf, block: int = 1 << 16) -> Iterator[bytes]:
             yield from _rows(log.columns, slice(first, min(first + block, before)))
         at = before
         if line is not None:
-            yield bytes_of(line) + b"\n"
+            yield line.encode() + b"\n"
 
 
 def _rows(columns: dict[str, Column], part: slice) -> Iterable[bytes]:

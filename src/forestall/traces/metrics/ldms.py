@@ -62,7 +62,8 @@ def header_beside(path: Path) -> Path | None:
 
 def read_ldms(path: Path, asked: MetricSelection) -> RawSamples:
     """Read one file of a store; rows that cannot be used are left out and named."""
-    text = read_bytes(path)
+    spoilt: list[int] = []
+    text = read_bytes(path, spoilt.extend)
     heads = list(_HEADER.finditer(text))
     pieces: list[tuple[str, bytes, int]] = []
     before = text[: heads[0].start()] if heads else text
@@ -72,7 +73,11 @@ def read_ldms(path: Path, asked: MetricSelection) -> RawSamples:
     for head, stop in zip(heads, stops, strict=True):
         first = text.count(b"\n", 0, head.end()) + 2
         pieces.append((readable(head[0]), text[head.end() + 1 : stop], first))
-    parts = [_piece(path, line, rows, first, asked) for line, rows, first in pieces if rows.strip()]
+    parts = [
+        _piece(path, line, rows, first, asked, spoilt)
+        for line, rows, first in pieces
+        if rows.strip()
+    ]
     return joined_lines(parts, path)
 
 
@@ -95,12 +100,17 @@ def _header_line(path: Path) -> str:
     return line
 
 
-def _piece(path: Path, head: str, rows: bytes, first: int, asked: MetricSelection) -> RawSamples:
-    """Return the samples of rows below one header; `first` is the line of the first."""
+def _piece(
+    path: Path, head: str, rows: bytes, first: int, asked: MetricSelection, spoilt: Sequence[int]
+) -> RawSamples:
+    """Return the samples of rows below one header; `first` is the line of the first, `spoilt` those
+    of the file that are not UTF-8."""
     names = _plain(header_names(head.lstrip("#")))
     node = asked.node or ("ProducerName" if "ProducerName" in names else "component_id")
     check_columns(path, names, ("Time", node), max(1, first - 1))
     findings = Findings(path, asked.strict)
+    last = first + rows.count(b"\n")
+    findings.not_utf8(line for line in spoilt if first <= line <= last)
     unique = [name for name in dict.fromkeys(names) if names.count(name) == 1]
     metrics = [name for name in unique if name.lower() not in OWN and name]
     wanted = [*dict.fromkeys(("Time", node, *(asked.names or metrics)))]

@@ -9,7 +9,6 @@ node become metrics of their own, named with the labels that tell them apart.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
+from forestall.traces.files.documents import json_of
 from forestall.traces.files.findings import shown
 from forestall.traces.files.packed import read_bytes
 from forestall.traces.metrics.raw import (
@@ -94,8 +94,8 @@ def node_of(labels: dict[str, str], asked: str | None) -> str | None:
 
 def _series(path: Path) -> list[Series]:
     try:
-        answer = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as error:
+        answer = json_of(read_bytes(path))
+    except ValueError as error:
         raise TraceError(path, f"is no JSON ({str(error).splitlines()[0]})") from None
     if not isinstance(answer, dict):
         raise TraceError(path, "is no answer of Prometheus: expected an object")

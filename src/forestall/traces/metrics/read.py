@@ -11,6 +11,7 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.metrics import Metrics
 from forestall.traces.files.delimited import header_names
 from forestall.traces.files.findings import shown
+from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.parquet import is_parquet, parquet_columns
 from forestall.traces.metrics import day_files, day_samples, hostload, ldms, prometheus, table
@@ -53,6 +54,7 @@ FORMATS: Final = (
 _BY_NAME: Final = {known.name: known for known in FORMATS}
 
 
+@reader
 def read_metrics(
     path: str | Path,
     *,
@@ -138,6 +140,7 @@ def guess(path: Path, asked: MetricSelection = WHATEVER) -> MetricFormat | None:
     return None if name is None else _BY_NAME[name]
 
 
+@reader
 def is_metrics(path: Path) -> bool:
     """Return whether a file, or a folder with some, holds metrics.
 

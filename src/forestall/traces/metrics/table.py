@@ -27,7 +27,6 @@ from forestall.traces.metrics.raw import (
     MetricSelection,
     RawSamples,
     no_such_metric,
-    readable,
 )
 
 with lazily():
@@ -186,11 +185,9 @@ def _csv(
     path: Path, asked: MetricSelection, findings: Findings
 ) -> tuple[pl.DataFrame, Int, Findings]:
     """Return the columns of a CSV with their lines: at once where it is clean, else with care."""
-    text = read_bytes(path)
+    text = read_bytes(path, findings.not_utf8)
     head, _, rest = text.partition(b"\n")
     names = header_names(text_of(head))
-    if readable(head) != text_of(head):
-        raise TraceError(path, "has a name of a column that is no UTF-8", line=1)
     if not any(names):
         raise TraceError(path, "is empty; expected a header with a time and a node")
     time, node = _keys(path, names, asked)

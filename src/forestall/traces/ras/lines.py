@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.traces.files.packed import chunks_of_lines
+from forestall.traces.files.packed import Noted, chunks_of_lines
 from forestall.traces.ras.layouts import BY_PRIORITY, Clock, Layout
 from forestall.traces.ras.records import RasColumns
 
@@ -35,19 +35,20 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _HALF_A_YEAR = 6
 
 
-def numbered_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, pl.Series]]:
+def numbered_lines(
+    path: Path, progress: Progress | None = None, noted: Noted | None = None
+) -> Iterator[tuple[int, pl.Series]]:
     """Yield (number of the first line, lines) of a file, a chunk at a time.
 
-    Bytes that are no UTF-8 become the sign for that. Tells the megabytes read of a file that is not
-    packed.
+    Tells the megabytes read of a file that is not packed.
     """
     whole = path.stat().st_size if path.is_file() else 0
     first, read = 1, 0
-    for chunk in chunks_of_lines(path):
+    for chunk in chunks_of_lines(path, noted=noted):
         read += len(chunk)
         if b"\r" in chunk:
             chunk = chunk.replace(b"\r\n", b"\n")
-        text = chunk.decode("utf-8", errors="replace")
+        text = chunk.decode()
         lines = pl.Series("lines", [text[:-1]]).str.split("\n").explode()
         yield first, lines
         first += len(lines)
@@ -89,7 +90,7 @@ def read_layout(
     years = MissingYears(LEAP_YEAR if year is None else year)
     records.dated = layout.clock != "yearless" or year is not None
     records.labels = "(?P<label>" in layout.pattern
-    for first, lines in numbered_lines(path, progress):
+    for first, lines in numbered_lines(path, progress, records.not_utf8):
         _add_chunk(first, lines, layout, records, years)
 
 

@@ -13,6 +13,7 @@ from forestall.model.ras import RasLog, Severity
 from forestall.model.units import MAX_SECONDS, SECONDS, parse_time
 from forestall.traces.failures.raw import Options, single_system
 from forestall.traces.files.findings import Findings, shown
+from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import read_head, text_of
 from forestall.traces.files.parquet import is_parquet
 from forestall.traces.jobs.swf_rows import is_swf
@@ -34,6 +35,7 @@ FORMATS: Final = {**TABLES, **{layout.name: layout.text for layout in LAYOUTS}}
 """Names of the forms that can be read, each with what it is. Parquet is told by itself."""
 
 
+@reader
 def read_ras(
     path: str | Path,
     *,
@@ -88,6 +90,7 @@ def read_ras(
     return _window(log, start, days, dated=records.dated)
 
 
+@reader
 def ras_format(path: str | Path) -> str | None:
     """Return the name of a log's form, None where it is none that is known."""
     place = Path(path)

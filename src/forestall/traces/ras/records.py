@@ -11,7 +11,7 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.traces.failures.lines import UNKNOWN_PLACE
-from forestall.traces.files.findings import Findings, LineFinding, shown
+from forestall.traces.files.findings import NOT_UTF8, Findings, LineFinding, shown
 from forestall.traces.ras.kinds import Templates, masked
 from forestall.traces.ras.layouts import WORDS
 
@@ -123,6 +123,10 @@ class RasColumns:
             for line, value in zip(lines.head(some).to_list(), said.head(some), strict=True)
         )
         self.findings.add(kind, text, "left out", found)
+
+    def not_utf8(self, lines: Sequence[int]) -> None:
+        """Note lines in which signs were replaced since they are not UTF-8."""
+        self._note("encoding", NOT_UTF8, lines)
 
     def cleaning(self) -> Cleaning:
         """Return what was found; raises TraceError as `Findings.cleaning` does."""

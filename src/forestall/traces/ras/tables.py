@@ -21,7 +21,6 @@ from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.delimited import check_columns, header_names
 from forestall.traces.files.findings import shown
-from forestall.traces.files.packed import text_of
 from forestall.traces.ras.lines import Progress, moments, numbered_lines
 from forestall.traces.ras.records import RasColumns
 
@@ -124,7 +123,7 @@ def read_table(path: Path, records: RasColumns, progress: Progress | None = None
     """Add the records of a comma-separated table, packed or not."""
     names: tuple[str, ...] = ()
     columns: Columns | None = None
-    for first, lines in numbered_lines(path, progress):
+    for first, lines in numbered_lines(path, progress, records.not_utf8):
         numbers, rows = _filled(first, lines)
         if columns is None and len(rows):
             names = header_names(rows[0])
@@ -257,6 +256,4 @@ def _times(said: pl.Series, columns: Columns, *, dated: bool) -> pl.Series:
 def header_of(lines: Iterator[str] | tuple[str, ...]) -> Columns | None:
     """Return what the columns of the first filled line are, where it is a header."""
     first = next((line for line in lines if line.strip()), "")
-    return (
-        columns_of(header_names(text_of(first.encode(errors="replace")))) if "," in first else None
-    )
+    return columns_of(header_names(first)) if "," in first else None

@@ -14,10 +14,11 @@ from typing import Any, Final
 
 from forestall.model.cleaning import Cleaning, Remark
 from forestall.model.errors import TraceError, of_system
-from forestall.model.plain import plain_of
 from forestall.model.site.site_records import SiteRecords
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 from forestall.traces.files.findings import listed
+from forestall.traces.files.guard import reader
 from forestall.traces.site import accounting as files
 
 SUMMARY: Final = "import.json"
@@ -93,6 +94,7 @@ def _remarks(site: SiteRecords) -> list[dict[str, Any]]:
     ]
 
 
+@reader
 def read_folder(path: str | Path) -> SiteRecords:
     """Read a folder that `forestall import` wrote. Raises TraceError where it is none.
 
@@ -115,11 +117,12 @@ def read_folder(path: str | Path) -> SiteRecords:
     )
 
 
+@reader
 def read_summary(folder: Path) -> dict[str, Any]:
     """Return ``import.json`` of a folder. Raises TraceError where there is none, or no such one."""
     path = folder / SUMMARY
     try:
-        told: Any = plain_of(path.read_bytes().decode("utf-8"))
+        told: Any = json_of(path.read_bytes().decode("utf-8"))
     except OSError:
         message = f"is no folder that forestall import wrote: it has no {SUMMARY}"
         raise TraceError(folder, message) from None

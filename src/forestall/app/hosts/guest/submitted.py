@@ -32,13 +32,13 @@ from forestall.app.hosts.condor import own_program
 from forestall.decide.cycle.falcon import choose
 from forestall.decide.cycle.horizons import CompletionBand, HostHorizons, completion_band
 from forestall.model.errors import ForestallError, ParameterError, TraceError, of_system
-from forestall.model.plain import plain_of
 from forestall.model.settings import Declared, Setting
 from forestall.model.units import format_duration, parse_duration, parse_size
 from forestall.show.blocks import Table
 from forestall.show.report import Report, Section
 from forestall.show.words import or_dash
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 with lazily():  # guests that no vault has do without its extra
     from forestall.app.hosts.guest import outlive as outliving
@@ -174,7 +174,7 @@ def _read(place: Path) -> SubmittedGuest | None:
     """Return a submitted guest, None where there is none. Raises TraceError."""
     path = place / "guest.json"
     try:
-        told = plain_of(path.read_bytes())
+        told = json_of(path.read_bytes())
         made = SubmittedGuest(**told)
         return replace(made, words=tuple(made.words), stores=tuple(made.stores))
     except FileNotFoundError:

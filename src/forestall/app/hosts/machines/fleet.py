@@ -37,7 +37,7 @@ from forestall.app.kit.toml_tables import FileTable
 from forestall.live.machines.picture import PlacementPlan
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import parse_duration
-from forestall.traces.files.toml import read_toml
+from forestall.traces.files.documents import read_toml
 
 NAME: Final = "fleet.toml"
 

@@ -21,9 +21,9 @@ import polars as pl
 
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.own import is_own
-from forestall.model.plain import plain_of
 from forestall.model.units import MAX_SECONDS
 from forestall.model.vault.stores import Stores
+from forestall.traces.files.documents import json_of
 
 T = TypeVar("T")
 Int = npt.NDArray[np.int64]
@@ -269,7 +269,7 @@ def value_of(path: Path, summary: Any, keys: str, kinds: tuple[type, ...], expec
 def read_summary(path: Path) -> dict[str, Any]:
     """Return what `summary.json` holds; TraceError where it is no JSON object."""
     try:
-        summary = plain_of(path.read_text(encoding="utf-8"))
+        summary = json_of(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise TraceError(path, "is not there") from None
     except OSError as error:

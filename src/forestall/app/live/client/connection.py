@@ -24,9 +24,9 @@ from forestall.model.errors import (
     UnreachableError,
     of_system,
 )
-from forestall.model.plain import plain_of
 from forestall.model.settings import Declared, Setting
 from forestall.show.clean import clean
+from forestall.traces.files.documents import json_of
 
 PREFIX: Final = "/api/v1"
 SERVER: Final = "FORESTALL_SERVER"
@@ -185,7 +185,7 @@ class ServerConnection:
         if len(text) > _ACCEPTED:
             raise self._unreachable("answers with more than 64 MiB")
         try:
-            value = plain_of(text)
+            value = json_of(text)
         except ValueError:
             value = None
         if 400 <= reply.status_code < 500:

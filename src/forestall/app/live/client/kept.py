@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.model.errors import InputError, UnwritableError
-from forestall.model.plain import plain_of
 from forestall.show.clean import clean
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 MOST: Final = 20
 """Lists that are kept."""
@@ -79,7 +79,7 @@ class KeptQuotes:
     def _all(self) -> list[dict[str, Any]]:
         """Return what is kept; a file that is not as we write it holds nothing."""
         try:
-            told = plain_of(self.path.read_text(encoding="utf-8"))
+            told = json_of(self.path.read_text(encoding="utf-8"))
             return [one for one in told["quotes"] if _is_whole(one)]
         except (OSError, ValueError, TypeError, KeyError):
             return []

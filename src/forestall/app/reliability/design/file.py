@@ -68,7 +68,7 @@ from forestall.reliability.queues.prices import Prices
 from forestall.reliability.queues.queues import Queue
 from forestall.reliability.systems.components import Component, node_law
 from forestall.reliability.systems.systems import Age, ComponentGroup, from_mttf
-from forestall.traces.files.toml import read_toml
+from forestall.traces.files.documents import read_toml
 from forestall.traces.read import read_failures
 
 SUCCESS: Final = 0.99
