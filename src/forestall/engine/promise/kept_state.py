@@ -72,7 +72,7 @@ def beside(held: Held, state: State) -> tuple[int, int, set[int], dict[int, bool
         inside = all(type(one) is int and 0 <= one < below for one in some)
         held.hold(name, inside, f"numbers below {below}")
     ours = {node: bool(mine) for node, mine in drained.items()}
-    return held.whole("now"), jobs, set(waiting), ours
+    return held.whole("now", -_FAR, _FAR), jobs, set(waiting), ours
 
 
 def _check_machine(held: Held, nodes: int, words: int, jobs: int) -> None:
