@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from forestall.live.agent.processes import GuestProcesses
+from forestall.model.errors import of_system
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.unlinked import make_own
 
 GUESTS: Final = "guests"
 
@@ -20,7 +22,8 @@ def register_guest(folder: Path, name: str, guest: GuestProcesses) -> Path:
     Raises TraceError where it cannot be written.
     """
     place = folder / GUESTS
-    place.mkdir(parents=True, exist_ok=True)
+    with of_system(place, "cannot be written"):
+        make_own(place)
     path = place / f"{name}.json"
     pgid = guest.pid if guest.pgid is None else guest.pgid
     told = {

@@ -12,6 +12,7 @@ from typing import Any, Final
 from forestall.live.agent.states import NAMES
 from forestall.model.errors import TraceError
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.unlinked import open_own
 
 STATUS: Final = "status.json"
 
@@ -48,7 +49,9 @@ def write_status(folder: Path, status: Mapping[str, Any]) -> None:
         for key, value in status.items()
     }
     beside = folder / f".{STATUS}.new"  # one name: there is one agent, and nothing to clean up
-    beside.write_text(json.dumps(told, allow_nan=False) + "\n", encoding="utf-8")
+    handle = open_own(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(json.dumps(told, allow_nan=False) + "\n")
     os.replace(beside, folder / STATUS)
 
 

@@ -26,6 +26,7 @@ from forestall.live.guest.processes import is_there
 from forestall.model.errors import ParameterError, TraceError, of_system
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.unlinked import make_own, open_own
 
 GUESTS: Final = "guests"
 RECORD: Final = "state.json"
@@ -166,7 +167,7 @@ class GuestFiles:
     def make(self) -> None:
         """Make it. Raises TraceError where that cannot be."""
         with of_system(self.place, "cannot be made"):
-            self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_own(self.place, 0o700)
 
     def read(self) -> StayRecord | None:
         """Return the record; None where there is none. Raises TraceError for one that is broken."""
@@ -262,7 +263,7 @@ class GuestFiles:
         """Return an open handle on a lock that is now held; None where someone else holds it."""
         path = self.place / name
         with of_system(path, "cannot be opened"):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = open_own(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -298,7 +299,7 @@ def _add_line(path: Path, line: bytes) -> None:
     Without a lock, as the system adds it in one piece: a manager that stands still with a lock in
     its hand would keep its keeper from whatever it has to do then. Raises OSError.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    handle = open_own(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     try:
         size = os.fstat(handle).st_size
         torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
@@ -322,7 +323,7 @@ def _replace(path: Path, data: bytes) -> None:
     except OSError as error:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT} or not path.exists():
             raise
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        handle = open_own(path, os.O_RDWR)
         try:
             found = os.fstat(handle)
             if len(data) > found.st_blocks * 512:

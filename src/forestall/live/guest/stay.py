@@ -19,6 +19,7 @@ from forestall.live.guest.processes import look
 from forestall.live.guest.second import cleared
 from forestall.model.errors import ForestallError, TraceError
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.unlinked import open_own
 
 PATIENCE: Final = 10.0
 """s that a keeper gets to come up."""
@@ -59,7 +60,8 @@ class Stay:
         """
         files = plan.files
         try:
-            complaints = (files.place / KEEPER_LOG).open("wb")
+            how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            complaints = os.fdopen(open_own(files.place / KEEPER_LOG, how), "wb")
         except OSError as error:
             message = f"cannot be written: {error.strerror or error}"
             raise TraceError(files.place / KEEPER_LOG, message) from None

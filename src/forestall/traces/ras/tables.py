@@ -21,6 +21,7 @@ from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.delimited import check_columns, header_names
 from forestall.traces.files.findings import shown
+from forestall.traces.files.parquet import check_sum
 from forestall.traces.ras.lines import Progress, moments, numbered_lines
 from forestall.traces.ras.records import RasColumns
 
@@ -142,6 +143,7 @@ def read_table(path: Path, records: RasColumns, progress: Progress | None = None
 
 def read_parquet(path: Path, records: RasColumns, progress: Progress | None = None) -> None:
     """Add the records of a Parquet file with our columns."""
+    check_sum(path)
     try:
         whole = pl.scan_parquet(path)
         names = tuple(whole.collect_schema().names())
