@@ -6,5 +6,6 @@ from typing import Final
 
 from fuzz.formats import by_name
 from fuzz.logs import LOGS
+from fuzz.ours import OURS
 
-FORMATS: Final = by_name(LOGS)
+FORMATS: Final = by_name(LOGS, OURS)

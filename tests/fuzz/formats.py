@@ -25,6 +25,8 @@ class Format:
     made : lines that are run after `make`, to have files that commands write
     codes : exit codes that are documented for damaged files
     slow : more such lines, whose kernels take long to compile: `make test` leaves them out
+    writes : whether its commands change what stands in the folder
+    heavy : whether a command takes so long that `make test` leaves the format out
     """
 
     name: str
@@ -40,6 +42,9 @@ class Format:
     def lines(self) -> tuple[str, ...]:
         """All command lines."""
         return (*self.commands, *self.slow)
+
+    writes: bool = False
+    heavy: bool = False
 
 
 def by_name(*tables: tuple[Format, ...]) -> dict[str, Format]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import warnings
 import zipfile
 from functools import partial
 from typing import Any
@@ -50,7 +51,7 @@ def archive(draw: Draw, data: bytes) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as whole:
             entries = [(name, whole.read(name)) for name in whole.namelist()]
-    except (zipfile.BadZipFile, ValueError):
+    except Exception:  # damaged already; zipfile tells of it in ten ways
         return bytes_of_any(draw, data)
     at = draw.below(len(entries))
     name, content = entries[at]
@@ -67,7 +68,8 @@ def archive(draw: Draw, data: bytes) -> bytes:
         case _:
             entries[at] = (name, _entry(draw, name, content))
     room = io.BytesIO()
-    with zipfile.ZipFile(room, "w", zipfile.ZIP_DEFLATED) as made:
+    with warnings.catch_warnings(), zipfile.ZipFile(room, "w", zipfile.ZIP_DEFLATED) as made:
+        warnings.simplefilter("ignore")  # two entries of one name
         for name, content in entries:
             made.writestr(zipfile.ZipInfo(name.replace("\0", "") or "x"), content)
     return room.getvalue()
@@ -89,6 +91,13 @@ def _entry(draw: Draw, name: str, content: bytes) -> bytes:
 
 def array(draw: Draw, values: Any) -> Any:
     """Return an array with some values out of any range, or of another length, shape or type."""
+    if values.dtype.names and draw.chance(0.8):
+        name = draw.pick(values.dtype.names)
+        worse, records = array(draw, values[name]), values.copy()
+        if worse.shape == values[name].shape and worse.dtype.kind in "iuf":
+            with np.errstate(all="ignore"):
+                records[name] = worse
+        return records
     some = np.array(values, copy=True).reshape(-1)
     kind = draw.below(9)
     if kind < 4 and some.size and some.dtype.kind in "iufb":

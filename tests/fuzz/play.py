@@ -138,7 +138,9 @@ class Stage:
         """Play the mutation of a seed, by slow commands too or only by those that are not."""
         draw = Draw(stream(seed, "fuzz", format.name))
         folder = self.set(format)
-        some = sorted({path for name in format.files for path in folder.glob(name)})
+        some = sorted(
+            {path for name in format.files for path in folder.glob(name) if path.is_file()}
+        )
         path = draw.pick(some)
         data = path.read_bytes()
         for _ in range(draw.pick((1, 1, 1, 2, 3))):
@@ -166,7 +168,12 @@ class Stage:
         found = []
         for line in format.lines:
             folder = self.set(format)
-            path = next(path for name in format.files for path in sorted(folder.glob(name)))
+            path = next(
+                path
+                for name in format.files
+                for path in sorted(folder.glob(name))
+                if path.is_file()
+            )
             file = str(path.relative_to(folder))
             self.warm(format, line, file)
             self.set(format)
@@ -193,7 +200,7 @@ class Stage:
             json_asked="--json" in arguments,
             seconds=self.seconds,
             memory=self.memory,
-            left=(new, changed, gone),
+            left=((), (), ()) if format.writes else (new, changed, gone),
         )
         return Played(format.name, seed, file, tuple(arguments), outcome, found)
 

@@ -7,20 +7,23 @@ the same to the bit; numbers stand as they are. All of it goes through JSON.
 from __future__ import annotations
 
 import base64
-import binascii
+import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall._compile import records
-from forestall.model.errors import ParameterError
+from forestall.model.errors import ForestallError, ParameterError
 
 VERSION: Final = 1
 """Of the layout of what is kept; another one is refused."""
 _CLASS: Final = "is"
+_NUMBERS: Final = {"int": (int,), "float": (int, float)}
+"""Fields of named tuples that are numbers, by how they are declared, and what JSON has for them."""
 _FEW: Final = 4096
 """Bytes up to which an array counts as small."""
 
@@ -91,10 +94,20 @@ def unpacked(plain: Any, classes: Sequence[type]) -> Any:
     """Return what was packed; named tuples are of these classes. Raises ParameterError where it
     cannot have been packed."""
     named = {one.__name__: one for one in classes}
-    try:
+    with whole():
         return _unpacked(plain, named)
-    except (KeyError, TypeError, ValueError, binascii.Error, zlib.error) as error:
-        raise ParameterError("snapshot", type(error).__name__, f"whole data: {error}") from None
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """Turn what is raised while a snapshot is taken up into a ParameterError."""
+    try:
+        yield
+    except ForestallError:
+        raise
+    except Exception as error:
+        said = (str(error).splitlines() or [""])[0][:120]
+        raise ParameterError("snapshot", type(error).__name__, f"whole data: {said}") from None
 
 
 def _unpacked(plain: Any, named: Mapping[str, type]) -> Any:
@@ -102,15 +115,27 @@ def _unpacked(plain: Any, named: Mapping[str, type]) -> Any:
         return plain
     if plain[_CLASS] == "array":
         return _array(plain)
+    kind: Any = named[plain[_CLASS]]
     rest = {name: _unpacked(one, named) for name, one in plain.items() if name != _CLASS}
-    return named[plain[_CLASS]](**rest)
+    for name, value in rest.items():
+        told = str(kind.__annotations__[name])
+        if told in _NUMBERS and type(value) not in _NUMBERS[told]:
+            raise ParameterError(name, type(value).__name__, told)
+        if told == "int" and not -(2**63) <= value < 2**63:
+            raise ParameterError(name, "a number of many digits", "one of 64 bits")
+    return kind(**rest)
 
 
 def _array(plain: Mapping[str, Any]) -> npt.NDArray[Any]:
-    data, shape = zlib.decompress(base64.b64decode(plain["bytes"])), tuple(plain["shape"])
-    if isinstance(plain["type"], str):
-        return np.frombuffer(data, dtype=plain["type"]).reshape(shape).copy()
-    dtype = np.dtype([(name, kind) for name, kind in plain["type"]])
+    shape, told = tuple(plain["shape"]), plain["type"]
+    dtype = np.dtype(told if isinstance(told, str) else [(name, kind) for name, kind in told])
+    size = dtype.itemsize * math.prod(shape)
+    small = zlib.decompressobj()
+    data = small.decompress(base64.b64decode(plain["bytes"], validate=True), size + 1)
+    if dtype.hasobject or len(data) != size or not all(type(one) is int for one in shape):
+        raise ValueError(f"{len(data)} bytes or more for {dtype} of shape {shape}")
+    if isinstance(told, str):
+        return np.frombuffer(data, dtype=dtype).reshape(shape).copy()
     made = records(shape[0], dtype)
     made[:] = np.frombuffer(data, dtype=dtype)
     return made

@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 from forestall._lazy import lazily
 from forestall.model.arrays import Bools, Floats
 from forestall.model.errors import ParameterError
+from forestall.model.held import Held
 
 with lazily():
     from scipy import optimize
@@ -175,10 +176,19 @@ def _steps_do_better(x: Floats, y: Bools, w: Floats) -> bool:
 
 
 def from_state(state: Mapping[str, Any]) -> Calibrator:
-    """Return the curve whose `state` this is."""
-    if state["method"] == "platt":
-        return Platt(float(state["slope"]), float(state["shift"]))
-    return Isotonic(np.asarray(state["scores"], float), np.asarray(state["chances"], float))
+    """Return the curve whose `state` this is. Raises ParameterError where it is none."""
+    held = Held(state)
+    if held.text("method", METHODS[1:]) == "platt":
+        return Platt(held.number("slope", 0), held.number("shift"))
+    scores = held.numbers("scores")
+    held.hold("scores", len(scores) > 0 and bool((np.diff(scores) > 0).all()), "numbers that rise")
+    chances = held.numbers("chances", len(scores), 0, 1)
+    return Isotonic(scores, chances)
+
+
+def curves_from(state: Any, horizons: int) -> tuple[Calibrator, ...]:
+    """Return the curves of all horizons from their states."""
+    return tuple(from_state(one) for one in Held({"curves": state}).listed("curves", horizons))
 
 
 def isotonic(scores: Floats, values: Floats, weights: Floats | None = None) -> Floats:

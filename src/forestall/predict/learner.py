@@ -21,10 +21,11 @@ import numpy.typing as npt
 from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.entries import LEARNERS
-from forestall.predict.kept import packed, under, unpacked
+from forestall.predict.kept import packed, unpacked
 
 HORIZONS: tuple[int, ...] = (3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600)
 """Seconds ahead for which learners answer; in between, hazards are taken to be constant."""
@@ -254,13 +255,15 @@ class Learner(ABC):
 
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Return the predictor whose `state` this is."""
-        made = cls(**values["settings"])
-        made.restore(values["learnt"], under("learnt.", arrays))
-        made._take(unpacked(values["seen"], under("seen.", arrays)))
-        about = values["about"]
-        made.trained, made.trained_until = int(about["trained"]), int(about["trained_until"])
-        made._now = int(about["now"])
+        """Return the predictor whose `state` this is. Raises ParameterError, and what else parts
+        that do not fit together raise, where it is none."""
+        held = Held(values, arrays)
+        made = cls(**held.part("settings").values)
+        made.restore(held.part("learnt").values, held.under("learnt."))
+        made._take(unpacked(held.value("seen"), held.under("seen.")))
+        about = held.part("about")
+        made.trained, made.trained_until = about.whole("trained", 0), about.whole("trained_until")
+        made._now = about.whole("now")
         return made
 
 

@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 from forestall._lazy import lazily
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.boosted.rows import NEVER, spread
 from forestall.predict.calibrate import (
@@ -20,12 +21,11 @@ from forestall.predict.calibrate import (
     Calibrator,
     Platt,
     calibrator,
-    from_state,
+    curves_from,
     one_by_one,
 )
 from forestall.predict.entries import LEARNERS, TRIVIAL
 from forestall.predict.features.failures import service_of
-from forestall.predict.kept import under
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.registry import learner_class, new_learner
 from forestall.traces.streams import stream
@@ -178,14 +178,18 @@ class Stacked(Learner):
         return values, arrays
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        held, count = Held(values, arrays), len(self.horizons)
         self._members = []
-        for k, about in enumerate(values["members"]):
-            member = new_learner(about["name"], **about["settings"])
-            member.restore(about["learnt"], under(f"{k}.", arrays))
+        for k, one in enumerate(held.listed("members")):
+            about = Held(one)
+            name = about.text("name", [name for name in LEARNERS if name != self.name])
+            member = new_learner(name, **about.part("settings").values)
+            about.hold("settings", member.horizons == self.horizons, "the horizons of all")
+            member.restore(about.part("learnt").values, held.under(f"{k}."))
             self._members.append(member)
-        self._weights = np.asarray(arrays["weights"], dtype=np.float64)
-        self._shifts = np.asarray(arrays["shifts"], dtype=np.float64)
-        self._curves = tuple(from_state(curve) for curve in values["curves"])
+        self._weights = held.array("weights", np.float64, len(self._members), count)
+        self._shifts = held.array("shifts", np.float64, count)
+        self._curves = curves_from(held.value("curves"), count)
 
 
 def default_members() -> list[str]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import zstandard
 from blake3 import blake3
 
+from forestall.traces.files.documents import json_of
 from forestall.vault.fragments import DamagedError
 
 _MAGIC: Final = b"FSEN"
@@ -76,7 +77,7 @@ def _parsed(body: bytes) -> Content:
     body = body[_LENGTHS.size :]
     if len(body) != length or first > length:
         raise DamagedError("it has another length than it says")
-    told, shapes = json.loads(body[:first])
+    told, shapes = json_of(body[:first])
     arrays, at = {}, first
     for name, (kind, shape) in shapes.items():
         if kind not in _KINDS:

@@ -108,7 +108,7 @@ def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"fleet\.toml: is not there; it needs \[nodes\]"):
         read_fleet(tmp_path)
     (tmp_path / "fleet.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(TraceError, match=r"fleet\.toml: cannot be read: it is not text"):
+    with pytest.raises(TraceError, match=r"fleet\.toml: is not TOML"):
         read_fleet(tmp_path)
 
 

@@ -288,7 +288,7 @@ def test_the_figure(searched: Design) -> None:
 GROUP = "[[groups]]\nname = 'a'\n"
 BAD = {
     "": "groups: is missing",
-    "groups = [": "is no TOML",
+    "groups = [": "is not TOML",
     "grops = 1\n" + ONE: "grops: is not known; did you mean 'groups'?",
     "groups = []": "groups: 'list' is not allowed; expected at least one",
     GROUP: r"groups\[1\]: needs one of mttf, components and log",

@@ -29,6 +29,7 @@ from forestall.adapters.qemu.process import Run, end, launch
 from forestall.live.machines.backend import MachineState, Moved, MoveError, SeenMachine, Why
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 RECORD: Final = "machine.json"
 _LOOK: Final = 5.0
@@ -281,7 +282,7 @@ class QemuBackend:
     def _record(self, machine: str) -> _Record:
         path = self._place(machine) / RECORD
         try:
-            value: Any = json.loads(path.read_text(encoding="utf-8"))
+            value: Any = json_of(path.read_text(encoding="utf-8"))
             guest = Guest.from_json(value["guest"])
             return _Record(guest, int(value["number"]), str(value["node"]), str(value["fate"]))
         except FileNotFoundError:

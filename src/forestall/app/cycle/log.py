@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, repeat
@@ -33,6 +32,7 @@ from forestall.model.errors import TraceError
 from forestall.predict.semi_markov.states import NAMES
 from forestall.simulate.cycle.parameters import CycleParameters
 from forestall.simulate.cycle.tables import states_at
+from forestall.traces.files.documents import json_of
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def replay_guests(folder: Path, scheduler: HostScheduler | None = None) -> list[
     folder has no event log, or one that an engine cannot have been told.
     """
     path = folder / logs.EVENT_LOG
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary = json_of((folder / "summary.json").read_text(encoding="utf-8"))
     parameters = checked(CycleParameters, summary["parameters"])
     events = logs.read_log(path, logs.names_of(EVENTS))
     estimates = _estimates(folder / CANDIDATE_LOG, parameters.scheduler)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -23,6 +22,7 @@ from forestall.model.units import SECONDS, format_duration, parse_duration, pars
 from forestall.show.blocks import Block, Column, Prose, Table
 from forestall.show.facts import plain
 from forestall.show.report import Report, Section
+from forestall.traces.files.documents import json_of
 from forestall.traces.metrics.read import read_metrics
 from forestall.traces.observed import observed
 from forestall.traces.ras.read import read_ras
@@ -124,7 +124,7 @@ def settings_from(given: list[str]) -> dict[str, Any]:
         if not equals or not key:
             raise ParameterError("set", text, "KEY=VALUE")
         try:
-            found[key.strip().replace("-", "_")] = json.loads(value)
+            found[key.strip().replace("-", "_")] = json_of(value)
         except ValueError:
             found[key.strip().replace("-", "_")] = value
     return found

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from forestall.model.errors import ParameterError, TraceError
+from forestall.model.errors import ParameterError
 from forestall.predict.turnaround.book import CompletionBook
 from forestall.predict.turnaround.learner import Fitting, at_need
 from forestall.traces.files.bundle import read_bundle, write_bundle
+from forestall.traces.files.guard import making
 
 WHAT: Final = "forestall book of quotes"
 VERSION: Final = 1
@@ -33,7 +34,5 @@ def load_book(path: str | Path, *, fitting: Fitting = at_need) -> CompletionBook
     later version or of another kind.
     """
     values, arrays = read_bundle(path, WHAT, VERSION)
-    try:
+    with making(path, WHAT):
         return CompletionBook.from_state(values, arrays, fitting=fitting)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise TraceError(path, f"is a damaged {WHAT} ({error!r})") from None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from forestall.model.errors import TraceError
+from forestall.traces.files.documents import json_of
 from forestall.traces.files.folders import filling, is_left_over, mend
 
 SUMMARY = "summary.json"
@@ -40,7 +40,7 @@ def holds(folder: Path, keys: Collection[str], name: str = SUMMARY) -> bool:
     """Return whether a folder has a summary of ours, by `name`, with all these keys."""
     mend(folder)
     try:
-        summary = json.loads((folder / name).read_text(encoding="utf-8"))
+        summary = json_of((folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(summary, dict) and set(keys) <= summary.keys()

@@ -24,6 +24,7 @@ import polars as pl
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.cells import read_back
+from forestall.traces.files.guard import first_line, making
 
 E = TypeVar("E")
 D = TypeVar("D")
@@ -142,10 +143,11 @@ def read_log(path: Path, names: Sequence[str] = ()) -> pl.DataFrame:
     """Return a log of a run; TraceError where there is none, or one of the columns is not there."""
     if not path.exists():
         raise TraceError(path, "is missing; simulate with {log_events} writes it")
-    try:
-        table = pl.read_csv(path, infer_schema_length=None, glob=False)
-    except pl.exceptions.PolarsError as error:
-        raise TraceError(path, f"cannot be read as CSV: {str(error).splitlines()[0]}") from None
+    with making(path, "log of a run"):
+        try:
+            table = pl.read_csv(path, infer_schema_length=None, glob=False)
+        except pl.exceptions.PolarsError as error:
+            raise TraceError(path, f"cannot be read as CSV: {first_line(error)}") from None
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise TraceError(path, f"lacks column {', '.join(missing)}")
@@ -207,6 +209,17 @@ def share(table: pl.DataFrame, name: str, path: Path) -> npt.NDArray[np.float64]
     if len(bad):
         said = f"{table[name][int(bad[0])]!r} is not a number from 0 to 1"
         raise TraceError(path, said, line=int(bad[0]) + 2, field=name)
+    return numbers.to_numpy()
+
+
+def positive(table: pl.DataFrame, name: str, path: Path) -> npt.NDArray[np.float64]:
+    """Return a column of finite numbers above 0; TraceError where one is none."""
+    numbers = table[name].cast(pl.Float64, strict=False)
+    good = (numbers.is_finite() & (numbers > 0)).fill_null(value=False)
+    if not good.all():
+        row = int((~good).arg_true()[0])
+        said = f"{table[name][row]!r} is not a finite number above 0"
+        raise TraceError(path, said, line=row + 2, field=name)
     return numbers.to_numpy()
 
 

@@ -13,6 +13,7 @@ import polars as pl
 from forestall.model.cleaning import Cleaning
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.cells import harmless
+from forestall.traces.files.documents import json_of
 
 
 def skipped_table(cleaning: Cleaning) -> pl.DataFrame:
@@ -79,7 +80,7 @@ def changed_files(folder: Path, ours: frozenset[str]) -> dict[str, str] | None:
     if not path.exists():
         return None
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = json_of(path.read_text(encoding="utf-8"))
         files = {str(name): dict(told) for name, told in held["files"].items()}
         whole = _sum(files) == held["sha256"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

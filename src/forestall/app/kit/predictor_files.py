@@ -13,6 +13,8 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import format_duration
 from forestall.predict.learner import Learner
 from forestall.traces.files.bundle import read_bundle, write_bundle
+from forestall.traces.files.findings import shown
+from forestall.traces.files.guard import making
 
 with lazily():
     from forestall.predict import entries, registry
@@ -41,13 +43,11 @@ def load_predictor(path: str | Path) -> Learner:
     Raises TraceError where the file is missing, damaged, of a later version or of another kind.
     """
     values, arrays = read_bundle(path, WHAT, VERSION)
-    name = str(values.get("name"))
-    if name not in entries.LEARNERS:
-        raise TraceError(path, f"holds the predictor {name!r}, which is not known here")
-    try:
+    name = values.get("name")
+    if not isinstance(name, str) or name not in entries.LEARNERS:
+        raise TraceError(path, f"holds the predictor {shown(name)}, which is not known here")
+    with making(path, WHAT):
         return registry.learner_class(name).from_state(values["state"], arrays)
-    except (KeyError, TypeError, ValueError, AssertionError, IndexError) as error:
-        raise TraceError(path, f"is a damaged {WHAT} ({error!r})") from None
 
 
 def described(predictor: Learner) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +13,9 @@ from forestall.app.live.watching import WatchTable, as_text
 from forestall.live.guard.settings import GuardSettings, changed, guard_settings
 from forestall.live.messages.settings import MessageSettings, message_settings
 from forestall.live.rules.settings import RuleSettings
-from forestall.model.errors import ParameterError, TraceError, of_system
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.settings import Declared, Setting
+from forestall.traces.files.documents import read_toml
 
 TABLES: Final = ("serve", "guard", "keeper", "warden", "rules", "watch", "slurm", "messages")
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -125,12 +125,9 @@ def live_settings(tables: Mapping[str, Any]) -> LiveSettings:
 
 def read_live_settings(path: Path) -> LiveSettings:
     """Return the settings of a TOML file. Raises TraceError that names file and key."""
-    with of_system(path, "cannot be read"):
-        text = path.read_bytes()
+    told = read_toml(path)
     try:
-        return live_settings(tomllib.loads(text.decode()))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TraceError(path, f"is not TOML: {error}") from None
+        return live_settings(told)
     except ParameterError as error:
         raise TraceError(path, str(error)) from None
 

@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from forestall._compile import records
+from forestall.app.kit import log as logs
+from forestall.app.kit.folder import SUMMARY
 from forestall.model.errors import ParameterError, TraceError
+from forestall.model.held import Held
+from forestall.model.units import MAX_SECONDS
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.hazard.hazard_kernels import HAZARD, Hazard, hazard_of
 from forestall.simulate.kit.failures import expected_downtime
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.guard import making
 
 if TYPE_CHECKING:
     from forestall.simulate.promise.parameters import Parameters
@@ -70,28 +74,29 @@ def write_hazard(predictor: HazardPredictor, path: Path) -> None:
         place.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def read_hazard(folder: Path, told: dict[str, Any]) -> Hazard:
-    """Return what was known of each node when the run in this folder began.
+def read_hazard(folder: Path, told: dict[str, Any], nodes: int) -> Hazard:
+    """Return what was known of each of so many nodes when the run in this folder began.
 
-    `told` is the entry `predictor` of its summary. Raises TraceError where the file is missing.
+    `told` is the entry `predictor` of its summary. Raises TraceError where the file is missing, or
+    what it says, or the summary, cannot be.
     """
     path = folder / HAZARD_FILE
-    if not path.exists():
-        raise TraceError(path, "is missing; simulate with {log_events} writes it")
-    types = {
-        name: pl.Float64 if HAZARD[name].kind == "f" else pl.Int64 for name in HAZARD.names or ()
-    }
-    try:
-        frame = pl.read_csv(path, schema_overrides=types, glob=False)
-        table = records(len(frame), HAZARD)
-        for name in types:
-            table[name] = frame[name].to_numpy()
-    except pl.exceptions.PolarsError as error:
-        raise TraceError(path, f"cannot be read as CSV: {str(error).splitlines()[0]}") from None
-    return hazard_of(
-        table,
-        float(told["shape"]),
-        float(told["prior_failures"]),
-        float(told["prior_exposure"]),
-        int(told["downtime"]),
-    )
+    names = HAZARD.names or ()
+    log = logs.read_log(path, ("node", *names))
+    every = np.ones(len(log), dtype=np.bool_)
+    number = logs.whole(log, "node", path, bounds=(0, nodes), needed=every)
+    if not np.array_equal(number, np.arange(nodes)):
+        raise TraceError(
+            path, f"expected nodes 0 to {nodes - 1}, each once, in order", field="node"
+        )
+    table, times = records(nodes, HAZARD), (1 - MAX_SECONDS, MAX_SECONDS)
+    for name in names:
+        if HAZARD[name].kind == "f":
+            table[name] = logs.positive(log, name, path)
+        else:
+            bounds = (0, 2) if name == "fresh" else times
+            table[name] = logs.whole(log, name, path, bounds=bounds, needed=every)
+    with making(folder / SUMMARY, "summary of a run"):
+        held, law = Held(told), ("shape", "prior_failures", "prior_exposure")
+        numbers = [held.number(name, 0, above=True) for name in law]
+        return hazard_of(table, *numbers, held.whole("downtime", 0))

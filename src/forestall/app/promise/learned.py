@@ -11,12 +11,16 @@ from forestall.app.kit.beside import NOTHING, Beside
 from forestall.app.kit.predictor_files import described, spoken
 from forestall.engine.promise.plugin import Placement, Plugin
 from forestall.model.errors import ParameterError, TraceError
+from forestall.model.held import Held
 from forestall.model.observations import Observations
+from forestall.model.units import MAX_SECONDS
+from forestall.predict import settings as check
 from forestall.predict.learner import Learner
 from forestall.predict.tabulated import CHUNK, Tabulated, moments, tabulate
 from forestall.simulate.kit.failures import expected_downtime
 from forestall.traces.files import budget
 from forestall.traces.files.bundle import read_bundle, write_bundle
+from forestall.traces.files.guard import making
 
 if TYPE_CHECKING:
     from forestall.model.failures import Failures
@@ -105,14 +109,20 @@ def write_table(table: Tabulated, path: Path) -> None:
     write_bundle(path, WHAT, VERSION, values, {"times": table.times, "hazard": table.hazard})
 
 
-def read_table(folder: Path) -> Tabulated:
-    """Return the answers of the run in this folder. Raises TraceError where they are missing."""
+def read_table(folder: Path, nodes: int) -> Tabulated:
+    """Return the answers of the run in this folder, of so many nodes. Raises TraceError where they
+    are missing, or cannot be."""
     path = folder / TABLE_FILE
     if not path.exists():
         raise TraceError(path, "is missing; simulate with {log_events} writes it")
     values, arrays = read_bundle(path, WHAT, VERSION)
-    try:
-        times, hazard = arrays["times"].astype(np.int64), arrays["hazard"]
-        return Tabulated(times, hazard, tuple(values["horizons"]))
-    except (KeyError, AssertionError, TypeError) as error:
-        raise TraceError(path, f"is a damaged {WHAT} ({error!r})") from None
+    with making(path, WHAT):
+        held = Held(values, arrays)
+        horizons = check.seconds(held.listed("horizons"))
+        bounds = {"least": -MAX_SECONDS, "most": MAX_SECONDS, "rising": True}
+        times = held.array("times", np.int64, None, **bounds)
+        shape = (len(times), nodes, len(horizons))
+        hazard = held.array("hazard", np.float32, *shape, least=0, rising=True)
+        held.hold("times", len(times) > 0, "at least one moment")
+        held.hold("horizons", horizons[-1] < MAX_SECONDS, f"seconds below {MAX_SECONDS}")
+    return Tabulated(times, hazard, tuple(horizons))

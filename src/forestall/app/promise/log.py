@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +31,7 @@ from forestall.simulate.promise.checkpoint_costs import pause_of
 from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import foreseen_by, near_of, rules_of
 from forestall.traces.files.cells import guarded
+from forestall.traces.files.documents import json_of
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
@@ -159,7 +159,7 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     in Python. Raises TraceError where the folder has no event log.
     """
     path = folder / logs.EVENT_LOG
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary = json_of((folder / "summary.json").read_text(encoding="utf-8"))
     if summary.get("own_rules"):
         raise TraceError(
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
@@ -272,17 +272,17 @@ def _engine(
     known = Failures.none()
     prediction: Prediction
     if parameters.predictor == "learned":
-        table = read_table(folder)
+        table = read_table(folder, parameters.nodes)
         prediction, start = table.arrays(expected_downtime(parameters)), int(table.times[0])
     elif parameters.predictor == "trace":
         known = _foreseen(folder / FORESEEN_FILE, parameters.nodes)
         prediction = foreseen_by(TracePredictor(parameters.accuracy), known, period)
         start = min([start, *known.time[:1].tolist()])
     elif parameters.entry.promises:
-        prediction = read_hazard(folder, said)
+        prediction = read_hazard(folder, said, parameters.nodes)
     else:
         prediction = foreseen_by(None, known, period)
-    outages = read_planned(folder)
+    outages = read_planned(folder, parameters.nodes)
     if outages is not None:
         prediction = beside_planned(prediction, outages, parameters)
         start = min([start, *outages.time[:1].tolist()])

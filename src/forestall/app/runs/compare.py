@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from forestall.app.runs.models import measures_of, told_of
 from forestall.model.errors import TraceError
 from forestall.show import words
 from forestall.show.shown import Shown
+from forestall.traces.files.documents import json_of
 from forestall.traces.files.folders import mend
 
 
@@ -54,7 +54,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     mend(folder)
     path = folder / "summary.json"
     try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
+        summary = json_of(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TraceError(
             path, f"cannot be read: {error.strerror}; expected a run's folder"

@@ -17,6 +17,7 @@ from typing import Any
 
 from forestall.model.errors import InputError, TraceError, UnwritableError
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 from forestall.traces.files.folders import filling
 
 POINTS = "points.jsonl"
@@ -107,7 +108,7 @@ def value_of(line: bytes) -> dict[str, Any] | None:
     check, _, text = line.partition(b" ")
     if not text.endswith(b"\n") or check != f"{zlib.crc32(text[:-1]):08x}".encode():
         return None
-    value = json.loads(text)
+    value = json_of(text)
     return value if isinstance(value, dict) else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,6 +29,7 @@ from forestall.model.virtual import (
 from forestall.simulate.virtual.outcome import VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.run import new_state
+from forestall.traces.files.documents import json_of
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def replay_tasks(folder: Path, strategy: Strategy | None = None) -> list[str]:
     """
     path = folder / logs.EVENT_LOG
     events = logs.read_log(path, logs.names_of(EVENTS))
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary = json_of((folder / "summary.json").read_text(encoding="utf-8"))
     parameters = checked(VirtualParameters, summary["parameters"])
     workload = _workload(events, path)
     more = stream(parameters.seed, "virtual", "random-moves")

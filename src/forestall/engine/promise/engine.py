@@ -21,6 +21,7 @@ from forestall.engine import kept
 from forestall.engine.contract import Stories, Watch, check_state, in_order, whole
 from forestall.engine.promise.forgetting import without_ended
 from forestall.engine.promise.fronts import thinned
+from forestall.engine.promise.kept_state import beside, taken_up
 from forestall.engine.promise.own import AskedPolicy
 from forestall.engine.promise.plugin import Plugin, members
 from forestall.engine.promise.policies import POLICIES
@@ -32,7 +33,6 @@ from forestall.engine.promise.state import (
     Prediction,
     Rules,
     State,
-    as_now,
     new_state,
 )
 from forestall.engine.promise.steps import EngineSteps
@@ -40,6 +40,7 @@ from forestall.engine.promise.transitions import JOBS, NODES
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.errors import ParameterError, TransitionError
 from forestall.model.events import Event, EventKind
+from forestall.model.held import Held
 from forestall.model.nodes import NodeSet
 from forestall.model.quotes import Quote
 from forestall.predict.foreseen_kernels import FAR, Foreseen
@@ -452,13 +453,12 @@ class Engine(EngineSteps):
         that never stopped. A predictor, rule or policy in Python is given again, knowing what it
         knew. Raises ParameterError for what is no snapshot of this engine."""
         kept.check_head(snapshot, "promise")
-        state = as_now(kept.unpacked(snapshot["state"], _CLASSES))
-        made = cls.__new__(cls)
-        made._begin(state, plugin, policy, validate)
-        made.now, made.jobs = snapshot["now"], snapshot["jobs"]
-        made.held = set(snapshot["held"])
-        made._drained = {int(node): bool(ours) for node, ours in snapshot["drained"]}
-        made._stories = Stories.of_list(snapshot["stories"])
+        made, held = cls.__new__(cls), Held(snapshot)
+        with kept.whole():
+            state = taken_up(kept.unpacked(snapshot["state"], _CLASSES))
+            made._begin(state, plugin, policy, validate)
+            made.now, made.jobs, made.held, made._drained = beside(held, state)
+            made._stories = Stories.of_list(snapshot["stories"])
         made._course = made._new_course()
         made._watch = Watch((JOBS, NODES), made._states) if validate else None
         return made

@@ -3,13 +3,14 @@ something to do, and what its storage daemon says in its folder."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from forestall.traces.files.documents import json_of
 
 SPAN: Final = 60.0
 """s that are looked back at."""
@@ -100,7 +101,7 @@ class StorageEye:
     def _said(self) -> tuple[float, float]:
         """Return clients and bytes, as the daemon says."""
         try:
-            told = json.loads((self._folder / STATE).read_bytes())
+            told = json_of((self._folder / STATE).read_bytes())
             if abs(self._wall() - float(told["at"])) <= FRESH:
                 return float(told["clients"]), float(told["bytes"])
         except (OSError, ValueError, TypeError, KeyError, RecursionError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from forestall.live.agent.processes import GuestProcesses
 from forestall.live.agent.store import SAMPLES
+from forestall.traces.files.documents import json_of
 
 EVERY: Final = 3600.0
 PATIENCE: Final = 600.0
@@ -122,7 +122,7 @@ class Forecaster:
     def _take(self, child: subprocess.Popen[bytes]) -> None:
         said, wrong = child.communicate()
         try:
-            told: dict[str, Any] = json.loads(said)
+            told: dict[str, Any] = json_of(said)
             self.latest = Forecast(**told)
         except (ValueError, TypeError):
             last = (wrong.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]

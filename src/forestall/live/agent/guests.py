@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from forestall.live.agent.processes import GuestProcesses
+from forestall.model.errors import of_system
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
+from forestall.traces.files.shared import make_own
 
 GUESTS: Final = "guests"
 
@@ -19,7 +22,8 @@ def register_guest(folder: Path, name: str, guest: GuestProcesses) -> Path:
     Raises TraceError where it cannot be written.
     """
     place = folder / GUESTS
-    place.mkdir(parents=True, exist_ok=True)
+    with of_system(place, "cannot be written"):
+        make_own(place)
     path = place / f"{name}.json"
     pgid = guest.pid if guest.pgid is None else guest.pgid
     told = {
@@ -42,7 +46,7 @@ def registered_guests(folder: Path) -> list[GuestProcesses]:
 
 def _guest(path: Path) -> GuestProcesses | None:
     try:
-        told = json.loads(path.read_bytes())
+        told = json_of(path.read_bytes())
         pid, created = told["pid"], told["created"]
         pgid, cgroup = told.get("pgid"), told.get("cgroup")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from forestall.model.errors import InputError, TraceError, of_system
-from forestall.traces.files.shared import OPENED, check_not_planted
+from forestall.traces.files.shared import check_not_planted, open_own
 
 AGENT: Final = "agent"
 LOCK: Final = f"{AGENT}.lock"
@@ -34,7 +34,7 @@ def only_agent(folder: Path, what: str = AGENT) -> Iterator[None]:
     check_not_planted(folder)
     with of_system(folder, "cannot be written to"):
         lock = folder / f"{what.replace(' ', '-')}.lock"
-        handle = os.open(lock, OPENED, 0o644)
+        handle = open_own(lock, os.O_RDWR | os.O_CREAT)
     try:
         if not _taken(handle):
             time.sleep(AGAIN)
@@ -125,7 +125,7 @@ def _folder_of(pid: int) -> str:
 def running(folder: Path) -> int | None:
     """Return the process of the agent at work on a folder, 0 where it is not told; None: none."""
     try:
-        handle = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        handle = open_own(folder / LOCK, os.O_RDONLY)
     except OSError:
         return None
     try:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from forestall.live.agent.states import NAMES
 from forestall.model.errors import TraceError
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 STATUS: Final = "status.json"
 
@@ -59,7 +60,7 @@ def read_status(folder: Path, needed: Collection[str] = NEEDED) -> dict[str, Any
     """
     path = folder / STATUS
     try:
-        told = json.loads(path.read_bytes())
+        told = json_of(path.read_bytes())
     except FileNotFoundError:
         message = "is not there: no agent has been at work here; start one with forestall agent"
         raise TraceError(path, message) from None

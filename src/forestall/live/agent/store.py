@@ -13,7 +13,7 @@ from typing import Final
 
 from forestall.live.agent.clock import AgentClock
 from forestall.traces.files.atomic import atomic_path, flush
-from forestall.traces.files.shared import OPENED
+from forestall.traces.files.shared import make_own, open_own
 from forestall.traces.metrics.day_files import (
     HEADER,
     LIMIT,
@@ -152,7 +152,7 @@ class DayStore:
     def _turn(self, day: str) -> None:
         """Go on with the file of a day."""
         self._leave()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_own(self.folder)
         self._open(day)
         self._day = day
         self.pack_closed()
@@ -161,7 +161,7 @@ class DayStore:
     def _open(self, day: str) -> None:
         path = self.folder / f"{day}.fsd"
         _unpack(path)
-        handle = os.open(path, OPENED, 0o644)
+        handle = open_own(path, os.O_RDWR | os.O_CREAT)
         try:
             data = path.read_bytes()
             until = whole_until(data)
@@ -170,7 +170,7 @@ class DayStore:
                 os.replace(path, aside)
                 self._tell(f"{path}: has no whole header; put aside as {aside.name}")
                 os.close(handle)
-                handle = os.open(path, OPENED, 0o644)
+                handle = open_own(path, os.O_RDWR | os.O_CREAT)
             elif until < len(data):
                 os.ftruncate(handle, until)
                 self._tell(f"{path}: {len(data) - until:,} half-written bytes at its end cut off")

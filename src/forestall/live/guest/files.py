@@ -25,7 +25,8 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 from forestall.live.guest.processes import is_there
 from forestall.model.errors import ParameterError, TraceError, of_system
 from forestall.traces.files.atomic import atomic_path, flush
-from forestall.traces.files.shared import OPENED, check_not_planted
+from forestall.traces.files.documents import json_of
+from forestall.traces.files.shared import check_not_planted, make_own, open_own
 
 GUESTS: Final = "guests"
 RECORD: Final = "state.json"
@@ -166,7 +167,7 @@ class GuestFiles:
     def make(self) -> None:
         """Make it. Raises TraceError where that cannot be."""
         with of_system(self.place, "cannot be made"):
-            self.place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_own(self.place, 0o700)
         for folder in (self.folder, self.place.parent, self.place):
             check_not_planted(folder)
 
@@ -193,7 +194,7 @@ class GuestFiles:
         except OSError as error:
             raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
         try:
-            return _record(json.loads(raw))
+            return _record(json_of(raw))
         except (ValueError, TypeError, RecursionError) as error:
             raise TraceError(path, f"is no guest's record ({error})") from None
 
@@ -229,7 +230,7 @@ class GuestFiles:
         found = []
         for line in lines:
             try:
-                entry = json.loads(line)
+                entry = json_of(line)
                 float(entry["time"]), str(entry["state"]), str(entry["why"])
             except (ValueError, TypeError, KeyError):
                 continue
@@ -264,7 +265,7 @@ class GuestFiles:
         """Return an open handle on a lock that is now held; None where someone else holds it."""
         path = self.place / name
         with of_system(path, "cannot be opened"):
-            handle = os.open(path, OPENED, 0o600)
+            handle = open_own(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -300,7 +301,7 @@ def _add_line(path: Path, line: bytes) -> None:
     Without a lock, as the system adds it in one piece: a manager that stands still with a lock in
     its hand would keep its keeper from whatever it has to do then. Raises OSError.
     """
-    handle = os.open(path, OPENED | os.O_APPEND, 0o644)
+    handle = open_own(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     try:
         size = os.fstat(handle).st_size
         torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
@@ -326,7 +327,7 @@ def _replace(path: Path, data: bytes) -> None:
     except OSError as error:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT} or not path.exists():
             raise
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = open_own(path, os.O_RDWR)
         try:
             found = os.fstat(handle)
             if len(data) > found.st_blocks * 512:

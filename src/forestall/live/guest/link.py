@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.live.guest.files import SOCKET
+from forestall.traces.files.documents import json_of
 
 Message = dict[str, Any]
 _CHUNK: Final = 65_536
@@ -59,7 +60,7 @@ class Link:
                 self.broken = True
                 break
             *lines, self._rest = (self._rest + chunk).split(b"\n")
-            found += [json.loads(line) for line in lines]
+            found += [json_of(line) for line in lines]
         return found
 
     def _ready(self, seconds: float) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from forestall.live.guest.files import GuestFiles
+from forestall.traces.files.documents import json_of
 
 
 @dataclass(frozen=True)
@@ -51,4 +52,4 @@ class StayPlan:
     @classmethod
     def of_line(cls, line: bytes) -> Self:
         """Return what `to_line` wrote."""
-        return cls(**json.loads(line))
+        return cls(**json_of(line))

@@ -21,6 +21,7 @@ from forestall.live.guest.files import GuestState, changed
 from forestall.live.guest.plan import StayPlan
 from forestall.live.guest.processes import look, name_self
 from forestall.model.errors import ForestallError
+from forestall.traces.files.documents import json_of
 
 GONE: Final = "its keeper was killed"
 PARENT_GONE: Final = signal.SIGUSR1
@@ -134,7 +135,7 @@ def _waited(keeper: int) -> int:
 
 def _end_all(plan: StayPlan, root: int, heard: list[bytes]) -> None:
     """End what a killed keeper left; `root` is the process it came to, 0: none of ours."""
-    told = [json.loads(line) for line in heard]
+    told = [json_of(line) for line in heard]
     group = next((ControlGroup(path) for _, path in reversed(told) if path), None)
     number = told[-1][0]
     body = Body(plan.id, root, group)

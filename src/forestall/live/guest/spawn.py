@@ -14,6 +14,7 @@ from typing import Final
 from forestall.live.guest.body import Body, lower_self
 from forestall.live.guest.priority import die_with_parent, first_out_of_memory
 from forestall.live.guest.processes import Process, look
+from forestall.traces.files.shared import open_own
 
 SHELL: Final = "/bin/sh"
 
@@ -102,7 +103,7 @@ def _reset_signals() -> None:
 def _redirect(program: Program) -> None:
     how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     for number, path in ((1, program.stdout), (2, program.stderr)):
-        handle = os.open(path, how, 0o644)
+        handle = open_own(path, how)
         os.dup2(handle, number)
         os.close(handle)
     handle = os.open(os.devnull, os.O_RDONLY)

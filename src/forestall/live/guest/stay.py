@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -19,6 +18,8 @@ from forestall.live.guest.plan import StayPlan
 from forestall.live.guest.processes import look
 from forestall.live.guest.second import cleared
 from forestall.model.errors import ForestallError, TraceError
+from forestall.traces.files.documents import json_of
+from forestall.traces.files.shared import open_own
 
 PATIENCE: Final = 10.0
 """s that a keeper gets to come up."""
@@ -59,7 +60,8 @@ class Stay:
         """
         files = plan.files
         try:
-            complaints = (files.place / KEEPER_LOG).open("wb")
+            how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            complaints = os.fdopen(open_own(files.place / KEEPER_LOG, how), "wb")
         except OSError as error:
             message = f"cannot be written: {error.strerror or error}"
             raise TraceError(files.place / KEEPER_LOG, message) from None
@@ -82,9 +84,9 @@ class Stay:
             process.stdin.write(plan.to_line())
             process.stdin.flush()
             answer = process.stdout.readline()
-        if not answer or json.loads(answer)["error"]:
+        if not answer or json_of(answer)["error"]:
             process.wait()
-            text = json.loads(answer)["error"] if answer else _complaint(files)
+            text = json_of(answer)["error"] if answer else _complaint(files)
             raise KeeperError(f"{plan.name}: the keeper did not come up: {text}")
         stay = cls._called(files, process, PATIENCE)
         if stay is None:

@@ -21,6 +21,7 @@ from typing import IO, Any, Final
 
 from forestall.model.errors import InputError, TraceError, of_system
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 _SOON: Final = 0.2
 """s that a process needs to write its lease when it has the lock."""
@@ -64,7 +65,7 @@ class Position:
     def held(self) -> Lease | None:
         """Return the lease as it is written down; None where there is none."""
         try:
-            value: Any = json.loads(self._path.read_text(encoding="utf-8"))
+            value: Any = json_of(self._path.read_text(encoding="utf-8"))
             return Lease(str(value["holder"]), int(value["token"]), float(value["until"]))
         except FileNotFoundError:
             return None

@@ -21,6 +21,7 @@ from forestall.decide.virtual.sizes import Size
 from forestall.live.hosts.pool import Definition
 from forestall.model.errors import ForestallError, TraceError, of_system
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 RECORD: Final = "record.json"
 
@@ -241,7 +242,7 @@ def _write(path: Path, record: MachineRecord | HostRecord) -> None:
 def _read(path: Path, kind: type[_Kind]) -> _Kind:
     """Return a record. Raises FileNotFoundError, and TraceError for what is none."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json_of(path.read_text(encoding="utf-8"))
         if kind is MachineRecord:
             value["definition"] = _definition(value["definition"])
             value["phase"] = Phase(value["phase"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +24,7 @@ from forestall.live.ledger.store import OUTCOMES, LiveLedger, broken_offer, brok
 from forestall.live.ledger.tables import TABLES
 from forestall.model.live.canonical import canonical
 from forestall.model.live.intents import MAY, IntentState, Role
+from forestall.traces.files.documents import json_of
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _numbers(ledger: LiveLedger, kind: type[LedgerRow]) -> Iterator[str]:
                 yield f"{kind.table}: row {row['seq']} stands where {expected} was expected"
             expected = row["seq"] + 1
             for name in texts:
-                if canonical(json.loads(row[name])) != row[name]:
+                if canonical(json_of(row[name])) != row[name]:
                     yield f"{kind.table}: {name} of row {row['seq']} is not canonical JSON"
 
 

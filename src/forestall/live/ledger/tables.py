@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields
@@ -13,6 +12,7 @@ import sqlalchemy as sa
 from forestall.live.ledger.rows import ROWS, VERSION, LedgerRow
 from forestall.model.errors import ParameterError
 from forestall.model.live.canonical import canonical
+from forestall.traces.files.documents import json_of
 
 R = TypeVar("R", bound=LedgerRow)
 
@@ -97,5 +97,5 @@ def row_of(kind: type[R], found: Mapping[Any, Any]) -> R:
     told = {}
     for one in fields(kind):
         value = found[one.name]
-        told[one.name] = json.loads(value) if one.type == "Json" else value
+        told[one.name] = json_of(value) if one.type == "Json" else value
     return kind(**told)

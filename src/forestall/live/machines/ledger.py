@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from forestall.model.errors import TraceError, of_system
 from forestall.traces.files.atomic import flush
+from forestall.traces.files.documents import json_of
 
 Entry = Mapping[str, Any]
 _NUMBER = (int, float)
@@ -103,7 +104,7 @@ def append_line(path: Path, line: str, *, head: str = "", end_torn: bool = False
 
 def _entry(line: bytes) -> Entry | None:
     try:
-        entry = json.loads(line)
+        entry = json_of(line)
         fields = {"time": _NUMBER, **_FIELDS.get(entry["what"], {})}
         if isinstance(entry["what"], str) and all(
             isinstance(entry[name], kind) for name, kind in fields.items()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from forestall.model.errors import ForestallError
+from forestall.traces.files.documents import json_of
 
 ALONE: Final = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 """Starts a holder whose program has process numbers of its own."""
@@ -163,7 +164,7 @@ class HeldProgram:
             return
         *lines, self._read = (self._read + some).split(b"\n")
         for line in lines:
-            self._take(json.loads(line))
+            self._take(json_of(line))
 
     def _take(self, told: dict[str, Any]) -> None:
         event = told["event"]

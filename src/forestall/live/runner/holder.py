@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from forestall.live.guest.priority import adopt_orphans, die_with_parent
 from forestall.live.guest.processes import Process, descendants, look, name_self
+from forestall.traces.files.documents import json_of
 
 ROUNDS: Final = 200
 """Looks after which processes that are made faster than they are killed are given up."""
@@ -76,7 +77,7 @@ class Holder:
             return
         *lines, self._read = (self._read + some).split(b"\n")
         for line in lines:
-            order = json.loads(line)
+            order = json_of(line)
             self._orders[order.pop("do")](**order)
 
     def _tell(self, event: str, **facts: Any) -> None:

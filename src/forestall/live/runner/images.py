@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from forestall.live.runner.held import RunError
 from forestall.model.errors import InputError
+from forestall.traces.files.documents import json_of
 
 FOLDER: Final = "checkpoint"
 TOLD, FILES, PROCESS = "image.json", "files", "process"
@@ -64,7 +65,7 @@ class ImageTold:
     def read(cls, image: Path) -> ImageTold:
         """Return what an image says. Raises ImageError."""
         try:
-            told = json.loads((image / TOLD).read_bytes())
+            told = json_of((image / TOLD).read_bytes())
             if told.pop("form") != FORM:
                 raise ImageError(f"{image} has another form than {FORM}")
             made = cls(**told | {"words": tuple(told["words"]), "paths": tuple(told["paths"])})

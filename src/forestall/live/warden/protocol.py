@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import struct
 import time
@@ -21,6 +20,7 @@ from forestall.live.act.actor import Effect
 from forestall.model.errors import ParameterError
 from forestall.model.live.canonical import canonical
 from forestall.model.live.intents import Intent
+from forestall.traces.files.documents import json_of
 
 VERSION: Final = 1
 LONGEST: Final = 64 * 1024
@@ -97,7 +97,7 @@ def reply_of(line: bytes) -> WardenReply:
 def _told(line: bytes, names: set[str]) -> dict[str, Any]:
     """Return the object of a line with just these names, in our version."""
     try:
-        told = json.loads(line)
+        told = json_of(line)
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict) or set(told) != names:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import ahead_of, node_seconds, probability
 from forestall.predict.learner import ExactLearner, State
@@ -53,4 +54,4 @@ class Constant(ExactLearner):
         return {"rate": self.rate}, {}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.rate = float(values["rate"])
+        self.rate = Held(values).number("rate", 0)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import histories, probability, service
 from forestall.predict.baselines.rate import SHAPES, UNSEEN, law_of_rates
@@ -78,9 +79,10 @@ class Periodic(ExactLearner):
         return values, {"profile": self.profile}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.prior_failures = float(values["prior_failures"])
-        self.prior_seconds = float(values["prior_seconds"])
-        self.profile = np.asarray(arrays["profile"], dtype=np.float64)
+        held = Held(values, arrays)
+        self.prior_failures = held.number("prior_failures", 0, above=True)
+        self.prior_seconds = held.number("prior_seconds", 0, above=True)
+        self.profile = held.array("profile", np.float64, 48, least=0)
 
 
 def _phase(seen: Observations) -> int:

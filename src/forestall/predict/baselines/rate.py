@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import (
     ahead_of,
@@ -62,8 +63,9 @@ class Rate(ExactLearner):
         return {"prior_failures": self.prior_failures, "prior_seconds": self.prior_seconds}, {}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.prior_failures = float(values["prior_failures"])
-        self.prior_seconds = float(values["prior_seconds"])
+        held = Held(values)
+        self.prior_failures = held.number("prior_failures", 0, above=True)
+        self.prior_seconds = held.number("prior_seconds", 0, above=True)
 
 
 def law_of_rates(past: Observations) -> tuple[float, float]:

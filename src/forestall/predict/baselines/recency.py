@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import (
     ahead_of,
@@ -105,7 +106,10 @@ class Recency(ExactLearner):
         return {}, {"again": self.again.hazard, "first": self.first.hazard}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.again, self.first = Ages(arrays["again"]), Ages(arrays["first"])
+        held = Held(values, arrays)
+        self.again, self.first = (
+            Ages(held.array(name, np.float64, len(EDGES), least=0)) for name in ("again", "first")
+        )
 
 
 def life_table(ended: Ints, running: Ints, rate: float) -> Ages:

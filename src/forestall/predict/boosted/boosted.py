@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import MissingExtraError, ParameterError
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.boosted.rows import SampledMoments, decisions
@@ -20,7 +21,7 @@ from forestall.predict.calibrate import (
     Calibrator,
     Platt,
     calibrator,
-    from_state,
+    curves_from,
     one_by_one,
 )
 from forestall.predict.features.features import Rows, Vocabulary, Walk
@@ -221,9 +222,10 @@ class Boosted(Learner):
         return values, self._trees.arrays()
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._words = Vocabulary.from_state(values["words"])
-        self._curves = tuple(from_state(curve) for curve in values["curves"])
-        self._trees = Trees.of(arrays)
+        held, count = Held(values, arrays), len(self.horizons)
+        self._words = Vocabulary.from_state(held.value("words"))
+        self._curves = curves_from(held.value("curves"), count)
+        self._trees = Trees.held(held, len(self._words.names), count)
 
 
 @dataclass(frozen=True)

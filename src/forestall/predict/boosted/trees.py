@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.arrays import Bools, Floats, Ints
+from forestall.model.held import Held
 
 with lazily():
     from forestall.predict.boosted import trees_kernels
@@ -82,6 +83,45 @@ class Trees:
         types = (np.int64, np.int32, np.float64, np.uint8, np.int32, np.float64, np.float64)
         kinds = dict(zip((*_FIELDS, "base"), (*types, np.int32, np.float64), strict=True))
         return cls(**{k: np.ascontiguousarray(arrays[k], dtype=t) for k, t in kinds.items()})
+
+    @classmethod
+    def held(cls, held: Held, features: int, groups: int) -> Trees:
+        """Return the trees that a file brings, for so many features and groups: no split looks
+        beyond a row, and every child comes after its parent, in the same tree, and has one.
+
+        Raises ParameterError where that does not hold.
+        """
+        root = held.array("root", np.int64, None, least=0, rising=True)
+        count = int(root[-1]) if len(root) else -1
+        held.hold("root", len(root) > 0 and root[0] == 0, "where each tree begins, from 0")
+        held.hold("root", bool((np.diff(root) > 0).all()), "trees of at least one node")
+        made = cls(
+            root=root,
+            feature=held.array("feature", np.int32, count, least=0, most=max(features - 1, 0)),
+            threshold=held.array("threshold", np.float64, count, unbounded=True),
+            astray=held.array("astray", np.uint8, count, most=1),
+            child=held.array("child", np.int32, count, 2, least=0, most=max(count - 1, 0)),
+            value=held.array("value", np.float64, count),
+            gain=held.array("gain", np.float64, count),
+            group=held.array("group", np.int32, len(root) - 1, least=0, most=groups - 1),
+            base=held.array("base", np.float64, groups),
+        )
+        held.hold("feature", features > 0 or count == 0, "no splits, since there are no features")
+        held.hold("child", made._grows(), f"trees of at most {trees_kernels.MOST_LEAVES} leaves")
+        return made
+
+    def _grows(self) -> bool:
+        """Whether the children make each tree one: all nodes but the first are the child of one
+        that stands before them."""
+        place, last = np.arange(len(self.child)), np.repeat(self.root[1:], np.diff(self.root))
+        leaf = (self.child == place[:, None]).all(axis=1)
+        below = self.child[~leaf]
+        ahead = (below > place[~leaf, None]) & (below < last[~leaf, None])
+        ones = np.bincount(below.ravel(), minlength=len(place))
+        ones[self.root[:-1]] += 1
+        leaves = np.add.reduceat(leaf.astype(np.int64), self.root[:-1]) if len(self) else leaf
+        most = int(leaves.max(initial=0))
+        return bool(ahead.all() and (ones == 1).all() and most <= trees_kernels.MOST_LEAVES)
 
     @classmethod
     def none(cls, base: Sequence[float]) -> Trees:

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Ints
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.features.events import EventWalk, telling_kinds
 from forestall.predict.features.failures import CalendarRows, FailureWalk, kinds_of, tells_downtimes
 from forestall.predict.features.metrics import MetricRows, metric_names
-from forestall.predict.kept import plain, whole
+from forestall.predict.kept import plain
 
 Rows = npt.NDArray[np.float32]
 BLOCK: Final = 1 << 14
@@ -87,8 +88,16 @@ class Vocabulary:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Vocabulary:
-        """Return what `state` was taken of."""
-        return cls(**{one.name: whole(state[one.name]) for one in fields(cls)})
+        """Return what `state` was taken of. Raises ParameterError where it is none."""
+        held = Held(state)
+        return cls(
+            kinds=held.texts("kinds"),
+            downtimes=held.flag("downtimes"),
+            calendar=held.flag("calendar"),
+            events=None if held.value("events") is None else held.texts("events"),
+            metrics=held.texts("metrics"),
+            period=held.whole("period", 0),
+        )
 
 
 class _Source(Protocol):

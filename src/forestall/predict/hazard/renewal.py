@@ -11,6 +11,7 @@ from scipy.special import betainc, gammaln
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.failures import Failures
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import (
     NodeHistories,
@@ -79,8 +80,8 @@ class Renewal(ExactLearner):
         }, {}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        names = ("shape", "prior_failures", "prior_exposure")
-        self.law = GapLaw(*(float(values[name]) for name in names))
+        held, names = Held(values), ("shape", "prior_failures", "prior_exposure")
+        self.law = GapLaw(*(held.number(name, 0, above=True) for name in names))
 
 
 def _known(law: GapLaw, past: NodeHistories, seen: Observations) -> tuple[Floats, Floats, Floats]:

@@ -12,11 +12,11 @@ from scipy.special import expit
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import service
 from forestall.predict.joined.metrics import MetricModel
-from forestall.predict.kept import under
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.linear.learners import Autoregressive
 from forestall.predict.linear.shares import DAY
@@ -226,11 +226,13 @@ class Joined(Learner):
         }
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.rules.restore(values["rules"], under("rules.", arrays))
-        self.series.restore(values["series"], under("series.", arrays))
-        told = values["metrics"]
-        self.metrics = None if told is None else MetricModel.of_state(told, arrays)
-        self.weights = np.asarray(arrays["weights"], dtype=np.float64)
+        held = Held(values, arrays)
+        for name, part in (("rules", self.rules), ("series", self.series)):
+            part.restore(held.value(name), held.under(f"{name}."))
+        told = held.value("metrics")
+        self.metrics = None if told is None else MetricModel.of_state(Held(told, arrays))
+        shape = (len(self.horizons), len(self._prior()))
+        self.weights = held.array("weights", np.float64, *shape)
 
 
 def _log_odds(hazard: Floats) -> Floats:

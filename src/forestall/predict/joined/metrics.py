@@ -3,7 +3,6 @@ where the metric is heading."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
+from forestall.model.held import Held
 from forestall.model.metrics import Metrics
 from forestall.predict.joined.joined_kernels import follow_metric
 
@@ -106,15 +106,13 @@ class MetricModel:
         }
 
     @classmethod
-    def of_state(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> MetricModel:
-        """Return what `state` told."""
-        return cls(
-            tuple(values["names"]),
-            np.asarray(arrays["metric_ar"], dtype=np.float64),
-            np.asarray(arrays["metric_spread"], dtype=np.float64),
-            int(values["stale"]),
-            int(values["memory"]),
-        )
+    def of_state(cls, held: Held) -> MetricModel:
+        """Return what `state` told. Raises ParameterError where it cannot have."""
+        names = held.texts("names")
+        spread = held.array("metric_spread", np.float64, len(names), least=0)
+        held.hold("metric_spread", bool((spread > 0).all()), "numbers above 0")
+        ar = held.array("metric_ar", np.float64, len(names), ORDER)
+        return cls(names, ar, spread, held.whole("stale", 0), held.whole("memory", 0))
 
 
 def _yule_walker(series: Floats, node: Ints) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import fails_within, outcome_known
@@ -74,8 +75,8 @@ class Counting(Learner):
         """Return what `learn_counts` learnt."""
 
     @abstractmethod
-    def counts_restored(self, values: Mapping[str, Any], arrays: Mapping[str, Floats]) -> None:
-        """Take over what `counts_learnt` returned."""
+    def counts_restored(self, held: Held) -> None:
+        """Take over what `counts_learnt` returned. Raises ParameterError where that cannot be."""
 
     def learn(self, past: Observations) -> None:
         """Learn the series, the shares and how far the series is to be believed."""
@@ -112,9 +113,10 @@ class Counting(Learner):
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `learnt` returned."""
-        self.shares = Shares.of_values(values["shares"])
-        self.pool = np.asarray(arrays["pool"], dtype=np.float64)
-        self.counts_restored(values["series"], arrays)
+        held = Held(values, arrays)
+        self.shares = Shares.of_values(held.value("shares"))
+        self.pool = held.array("pool", np.float64, len(self.horizons), 2, least=0)
+        self.counts_restored(Held(held.value("series"), arrays))
 
 
 def training_times(past: Observations, horizon: int) -> Ints:
@@ -163,7 +165,7 @@ class Last(Counting):
         """Return nothing."""
         return {}, {}
 
-    def counts_restored(self, values: Mapping[str, Any], arrays: Mapping[str, Floats]) -> None:
+    def counts_restored(self, held: Held) -> None:
         """Nothing is to be taken over."""
 
 
@@ -207,9 +209,9 @@ class WindowMean(Counting):
         """Return N."""
         return {"window": self.window, "mean": self.mean}, {}
 
-    def counts_restored(self, values: Mapping[str, Any], arrays: Mapping[str, Floats]) -> None:
+    def counts_restored(self, held: Held) -> None:
         """Take over N."""
-        self.window, self.mean = int(values["window"]), float(values["mean"])
+        self.window, self.mean = held.whole("window", 1), held.number("mean", 0)
 
 
 class _ByArma(Counting):
@@ -259,12 +261,13 @@ class _ByArma(Counting):
         }
         return values, {"ar": self.model.ar, "ma": self.model.ma}
 
-    def counts_restored(self, values: Mapping[str, Any], arrays: Mapping[str, Floats]) -> None:
+    def counts_restored(self, held: Held) -> None:
         """Take over the model."""
-        self.first = float(values["first"])
-        self.model = Arma(
-            np.asarray(arrays["ar"]), np.asarray(arrays["ma"]), values["mean"], values["variance"]
-        )
+        self.first = held.number("first")
+        ar, ma = (held.array(name, np.float64, None) for name in ("ar", "ma"))
+        for name, given, part in (("ar", ar, self.orders[0]), ("ma", ma, self.orders[1])):
+            held.hold(name, len(given) <= self.order * part, f"at most {self.order * part} numbers")
+        self.model = Arma(ar, ma, held.number("mean"), held.number("variance", 0))
 
 
 class MovingAverage(_ByArma):

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from forestall.model.arrays import Floats, Ints
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import service
 
@@ -103,7 +104,9 @@ class Shares:
         return {"half_life": None if endless else self.half_life, "weight": self.weight}
 
     @classmethod
-    def of_values(cls, values: dict[str, Any]) -> Shares:
-        """Return what `values` told."""
-        half_life = values["half_life"]
-        return cls(math.inf if half_life is None else float(half_life), float(values["weight"]))
+    def of_values(cls, values: Any) -> Shares:
+        """Return what `values` told. Raises ParameterError where they cannot have."""
+        held = Held(values)
+        endless = held.value("half_life") is None
+        half_life = math.inf if endless else held.number("half_life", 0, above=True)
+        return cls(half_life, held.number("weight", 0, above=True))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import (
@@ -153,9 +154,15 @@ class Neural(ExactLearner):
         return {"mean": net.mean, "spread": net.spread}, {n: getattr(net, n) for n in names}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        names = ("inner", "inner_bias", "outer", "outer_bias")
-        scaled = float(values["mean"]), float(values["spread"])
-        self.network = network.Network(*scaled, *(arrays[name] for name in names))
+        held, units = Held(values, arrays), self.settings["units"]
+        self.network = network.Network(
+            held.number("mean"),
+            held.number("spread", 0, above=True),
+            held.array("inner", np.float64, self.settings["order"] + 2, units),
+            held.array("inner_bias", np.float64, units),
+            held.array("outer", np.float64, units, 2),
+            held.array("outer_bias", np.float64, 2),
+        )
 
 
 def _hazard(age: Floats, location: Floats, power: Floats) -> Floats:

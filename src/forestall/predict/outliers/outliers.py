@@ -12,6 +12,7 @@ from scipy.special import expit
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import (
@@ -233,9 +234,11 @@ class Outlier(Learner):
         return values, told | self.reference.arrays()
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.names, self.stale = tuple(values["names"]), int(values["stale"])
-        self.line, self.without = arrays["line"], arrays["without"]
-        self.reference = reference_from(arrays, self.side, self.method)
+        held, count = Held(values, arrays), len(self.horizons)
+        self.names, self.stale = held.texts("names"), held.whole("stale", 0)
+        self.line = held.array("line", np.float64, count, 2)
+        self.without = held.array("without", np.float64, count, least=0, most=1)
+        self.reference = reference_from(held, len(self.names), self.side, self.method)
 
 
 def was_well(log: Failures, time: Ints, node: Ints, guard: int, until: int) -> Bools:

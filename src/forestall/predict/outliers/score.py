@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats
+from forestall.model.held import Held
 from forestall.predict.outliers.robust import Cloud, robust_cloud
 
 Side = Literal["high", "low", "both"]
@@ -117,11 +117,23 @@ class Reference:
         return told
 
 
-def reference_from(arrays: Mapping[str, npt.NDArray[Any]], side: Side, method: Method) -> Reference:
-    """Return what `Reference.arrays` took apart."""
-    cloud = Cloud(arrays["location"], arrays["scatter"]) if method == "mahalanobis" else None
-    curves = SurpriseCurves(arrays["value"], arrays["surprise"], arrays["slope"])
-    return Reference(side, method, cloud, curves)
+def reference_from(held: Held, metrics: int, side: Side, method: Method) -> Reference:
+    """Return what `Reference.arrays` took apart, of so many metrics. Raises ParameterError."""
+    cloud, quantities = None, metrics * (2 if side == "both" else 1)
+    if method == "mahalanobis":
+        quantities = 1
+        location = held.array("location", np.float64, metrics)
+        cloud = Cloud(location, held.array("scatter", np.float64, metrics, metrics))
+        try:
+            np.linalg.cholesky(cloud.scatter)
+        except np.linalg.LinAlgError:
+            held.hold("scatter", False, "a positive definite matrix")
+    value, surprise = (
+        held.array(name, np.float64, quantities, KNOTS, rising=True)
+        for name in ("value", "surprise")
+    )
+    slope = held.array("slope", np.float64, quantities, least=0)
+    return Reference(side, method, cloud, SurpriseCurves(value, surprise, slope))
 
 
 def reference_of(

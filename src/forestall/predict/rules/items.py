@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from forestall.model.arrays import Bools, Ints
+from forestall.model.held import Held, refused
 from forestall.model.observations import Observations
 from forestall.model.ras import Severity
 
@@ -181,7 +182,12 @@ def _among(cells: Ints, other: Ints) -> Bools:
     return answer
 
 
-def item_of(values: list[Any]) -> Item:
-    """Return the item of a list that JSON held."""
-    scope, source, kind, severity, least = values
-    return Item(str(scope), str(source), str(kind), int(severity), int(least))
+def item_of(values: Any) -> Item:
+    """Return the item of a list that JSON held. Raises ParameterError where it is none."""
+    if not isinstance(values, list) or len(values) != len(Item._fields):
+        raise refused("items", values, "a list of " + ", ".join(Item._fields))
+    held = Held(dict(zip(Item._fields, values, strict=True)))
+    return Item(
+        held.text("scope", ("node", "machine")), held.text("source"), held.text("kind"),
+        held.whole("severity", 0), held.whole("least", 1),
+    )  # fmt: skip

@@ -17,6 +17,7 @@ Society B 57, 1995) leave at the false discovery rate, which the sizes share.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,8 +26,9 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from forestall.model.arrays import Bools, Floats, Ints
+from forestall.model.held import Held
 from forestall.model.observations import Observations
-from forestall.predict.rules.items import FailureLookup, Item, TypedRecords
+from forestall.predict.rules.items import FailureLookup, Item, TypedRecords, item_of
 
 MOST_ITEMS = 200
 """Items of a scope and window that are combined: those seen before most failures ..."""
@@ -61,6 +63,18 @@ class Mined(NamedTuple):
     def lift(self) -> float:
         """The confidence over that of all transactions."""
         return self.confidence / self.base if self.base > 0 else math.inf
+
+
+def mined_of(held: Held, windows: Sequence[int]) -> Mined:
+    """Return the rule that a file brings, of one of these windows. Raises ParameterError."""
+    items = tuple(item_of(item) for item in held.listed("items"))
+    held.hold("items", len(items) > 0, "at least one")
+    window, support = held.whole("window"), held.whole("support", 1)
+    held.hold("window", window in windows, f"one of {', '.join(map(str, windows))}")
+    return Mined(
+        items, window, support, held.whole("hits", 0), held.number("base", 0, 1),
+        held.number("p_value", 0, 1), held.number("lead"),
+    )  # fmt: skip
 
 
 class Limits(NamedTuple):

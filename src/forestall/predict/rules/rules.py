@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import service
@@ -21,10 +22,9 @@ from forestall.predict.rules.items import (
     Item,
     TypedRecords,
     holding,
-    item_of,
     present,
 )
-from forestall.predict.rules.mining import Limits, Mined, mine
+from forestall.predict.rules.mining import Limits, Mined, mine, mined_of
 
 CELLS = 500_000
 """How many moments and nodes are looked at together."""
@@ -229,12 +229,12 @@ class EventRules(Learner):
         return {"rules": rules, "shares": self.shares.values()}, {"factors": self.factors}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.shares = Shares.of_values(values["shares"])
-        self.mined = [
-            Mined(**{**one, "items": tuple(item_of(item) for item in one["items"])})
-            for one in values["rules"]
-        ]
-        self.factors = np.asarray(arrays["factors"], dtype=np.float64)
+        held = Held(values, arrays)
+        self.shares = Shares.of_values(held.value("shares"))
+        self.mined = [mined_of(Held(one), self.windows) for one in held.listed("rules")]
+        shape = (len(self.mined) + 1, len(self.horizons))
+        self.factors = held.array("factors", np.float64, *shape, least=0)
+        held.hold("factors", bool((self.factors > 0).all()), "numbers above 0")
 
 
 def _chunks(times: Ints, nodes: int) -> list[Ints]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import fails_within, outcome_known
@@ -148,10 +149,11 @@ class SemiMarkovPredictor(Learner):
         return {**values, "down": self.down}, arrays
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.down = bool(values["down"])
-        self.law = updown.law_of_state(values, arrays)
-        self.levels = np.asarray(arrays["levels"], dtype=np.float64)
-        self.tables = arrays.get("tables")
+        held = Held(values, arrays)
+        self.down = held.flag("down")
+        self.law = updown.law_of_state(held)
+        self.levels = held.array("levels", np.float64, len(self.horizons), least=0)
+        self.tables = load.tables_of(held) if "tables" in arrays else None
 
 
 def _level(hazard: Floats, came: Bools) -> float:

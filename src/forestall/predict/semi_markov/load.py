@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
+from forestall.model.held import Held
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.predict.semi_markov.learning import (
@@ -90,6 +91,12 @@ def learn_tables(past: Observations, model: LoadModel) -> Floats:
         if not tables[kind].any():
             tables[kind] = tables[1 - kind]
     return tables
+
+
+def tables_of(held: Held) -> Floats:
+    """Return the tables that a file brings. Raises ParameterError."""
+    shape = (KINDS, HOURS, FAILED + 1, DAY // STEP + 1)
+    return held.array("tables", np.float64, *shape, least=0, most=1)
 
 
 def _history(past: Observations, model: LoadModel, node: int) -> HostHistory:

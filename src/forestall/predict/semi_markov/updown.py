@@ -11,7 +11,6 @@ factor on the hazard, learned like the rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -22,6 +21,7 @@ from scipy.special import gammaln
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.failures import Failures
+from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import (
     FOREVER,
@@ -394,14 +394,16 @@ def law_state(law: UpDownLaw) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any
     return values, dict(arrays)
 
 
-def law_of_state(values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> UpDownLaw:
-    """Return the law that `law_state` took apart."""
-    told = values["level_half_life"]
-    numbers = {name: float(values[name]) for name in _NUMBERS}
+def law_of_state(held: Held) -> UpDownLaw:
+    """Return the law that `law_state` took apart. Raises ParameterError where it is none."""
+    steady = held.value("level_half_life") is None
+    up, down = (
+        held.array(name, np.float64, len(EDGES), least=0, rising=True) for name in ("up", "down")
+    )
     return UpDownLaw(
-        up=CumulativeHazard(arrays["up"]),
-        down=CumulativeHazard(arrays["down"]),
-        clock=Rhythm(arrays["clock"]),
-        level_half_life=math.inf if told is None else float(told),
-        **numbers,
+        up=CumulativeHazard(up),
+        down=CumulativeHazard(down),
+        clock=Rhythm(held.array("clock", np.float64, SLOTS, least=0)),
+        level_half_life=math.inf if steady else held.number("level_half_life", 0, above=True),
+        **{name: held.number(name, 0) for name in _NUMBERS},
     )

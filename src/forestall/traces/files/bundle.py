@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import io
 import json
-import struct
+import math
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -18,19 +17,20 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import TraceError
+from forestall.model.errors import TraceError, of_system
 from forestall.traces.files import budget
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.findings import shown
+from forestall.traces.files.guard import making
 
 HEADER: Final = "header.json"
 COPIES: Final = 2
 """How often a file's content is held while it is read."""
-DAMAGE: Final = (
-    zipfile.BadZipFile, zlib.error, struct.error, KeyError, ValueError, EOFError,
-    NotImplementedError, OverflowError,
-)  # fmt: skip
-"""What reading a damaged archive raises."""
+_HEADS: Final = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that a ZIP archive can hold
 
 
@@ -72,33 +72,50 @@ def read_bundle(
     Raises TraceError where it is none, holds something else, or is of a later version.
     """
     place = Path(path)
-    try:
-        with zipfile.ZipFile(place) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            budget.require(COPIES * size, "what it unpacks to", source=place)
-            header = json_of(archive.read(HEADER))
-            _check(place, header, what, version)
-            arrays = {
-                name.removesuffix(".npy"): np.lib.format.read_array(
-                    io.BytesIO(archive.read(name)), allow_pickle=False
-                )
-                for name in archive.namelist()
-                if name.endswith(".npy")
-            }
-    except OSError as error:
-        raise TraceError(place, f"cannot be read: {error.strerror or error}") from None
-    except DAMAGE:
-        raise TraceError(place, f"is no {what}, or a damaged one") from None
-    except RuntimeError:  # an encrypted archive
-        raise TraceError(place, f"is no {what}: it is encrypted") from None
+    with making(place, what), _opened(place, what) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+        budget.require(COPIES * size, "what it unpacks to", source=place)
+        header = json_of(archive.read(HEADER))
+        _check(place, header, what, version)
+        arrays = {
+            name.removesuffix(".npy"): _array(name, archive.read(name))
+            for name in archive.namelist()
+            if name.endswith(".npy")
+        }
     return header["values"], arrays
+
+
+def _opened(path: Path, what: str) -> zipfile.ZipFile:
+    try:
+        with of_system(path, "cannot be read"):
+            return zipfile.ZipFile(path)
+    except zipfile.BadZipFile:
+        raise TraceError(path, f"is no {what}, or a damaged one") from None
+
+
+def _array(name: str, content: bytes) -> npt.NDArray[Any]:
+    """Return an array from its file, of exactly the length that it says: where that is wrong, no
+    memory is asked for. Raises ValueError."""
+    file = io.BytesIO(content)
+    form = np.lib.format.read_magic(file)
+    if form not in _HEADS:
+        raise ValueError(f"{name}: an array of version {form}")
+    shape, by_columns, dtype = _HEADS[form](file)
+    size = dtype.itemsize * math.prod(shape)
+    if dtype.hasobject or file.tell() + size != len(content):
+        raise ValueError(f"{name}: {len(content)} bytes for {dtype} of shape {shape}")
+    flat = np.frombuffer(content, dtype, offset=file.tell()) if size else np.empty(0, dtype)
+    return flat.reshape(shape, order="F" if by_columns else "C").copy()
 
 
 def _check(path: Path, header: Any, what: str, version: int) -> None:
     if not isinstance(header, dict) or header.get("format") != what:
         told = header.get("format") if isinstance(header, dict) else None
-        raise TraceError(path, f"is no {what}" + (f" but a {told}" if told else ""))
+        known = isinstance(told, str) and told.isprintable() and len(told) < 60
+        raise TraceError(path, f"is no {what}" + (f" but a {told}" if known else ""))
+    if not isinstance(header.get("values"), dict):
+        raise TraceError(path, f"is a damaged {what}: it has no values")
     if not isinstance(header.get("version"), int) or header["version"] > version:
         raise TraceError(
-            path, f"has version {header.get('version')}; this program knows up to {version}"
+            path, f"has version {shown(header.get('version'))}; this program knows up to {version}"
         )

@@ -60,6 +60,30 @@ def within(path: str | Path) -> Iterator[None]:
         raise TraceError(path, str(error)) from None
 
 
+@contextmanager
+def making(path: str | Path, what: str) -> Iterator[None]:
+    """Turn what is raised while a file's content is made into something of ours into a TraceError
+    that says that it is a damaged `what`; a ParameterError tells the field."""
+    try:
+        with reading(path):
+            yield
+    except ParameterError as error:
+        said = f"is a damaged {what}: {error.value!r} is not allowed; expected {error.allowed}"
+        raise TraceError(path, said.replace("{", "(").replace("}", ")"), field=error.name) from None
+    except TraceError as error:
+        if isinstance(error.__cause__, OSError | MemoryError) or error.__cause__ is None:
+            raise
+        said = first_line(error.__cause__)
+        raise TraceError(path, f"is a damaged {what} ({said})") from error.__cause__
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says, in one line that is not too long, without braces."""
+    text = (str(error).strip().splitlines() or [""])[0][:200] or type(error).__name__
+    text = f"{text} is missing" if isinstance(error, KeyError) else text
+    return text.replace("{", "(").replace("}", ")")
+
+
 def _named(path: Any) -> str:
     if isinstance(path, list | tuple):
         return ", ".join(str(one) for one in path)

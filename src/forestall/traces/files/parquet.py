@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import re
 from collections.abc import Mapping
+from functools import lru_cache
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +21,7 @@ from forestall.model.site.coded import UNTOLD, Coded
 from forestall.traces.files import budget
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.guard import first_line, reading
 from forestall.traces.files.pipes import readable
 
 with lazily():
@@ -29,6 +34,12 @@ COPIES: Final = 2
 """How often a table is held while it is read: packed, by Polars, and by us."""
 KEY: Final = "forestall"
 """Name of our entry in the metadata."""
+SUM: Final = "forestall.sha256"
+"""Name of the entry with the checksum of the whole file, itself taken as `NO_SUM`."""
+NO_SUM: Final = "0" * 64
+_FOOTER: Final = 8 << 20
+"""Bytes at the end of a file, in which its metadata lie."""
+_TOLD: Final = re.compile(re.escape(SUM.encode()) + rb".{1,4}?([0-9a-f]{64})", re.DOTALL)
 
 
 def write_parquet(table: pl.DataFrame, path: str | Path, told: Mapping[str, Any]) -> None:
@@ -40,30 +51,67 @@ def write_parquet(table: pl.DataFrame, path: str | Path, told: Mapping[str, Any]
 
 def put_parquet(table: pl.DataFrame, path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write a table into a file by way of memory: where the disk is full Polars itself may call it
-    a fault of the format. Raises OSError."""
+    a fault of the format. Its metadata has a checksum of the file. Raises OSError."""
     room = io.BytesIO()
-    table.write_parquet(room, metadata=metadata)
+    table.write_parquet(room, metadata={**(metadata or {}), SUM: NO_SUM})
     with room.getbuffer() as whole:
+        at = bytes(whole[-_FOOTER:]).rfind(NO_SUM.encode()) + max(len(whole) - _FOOTER, 0)
+        whole[at : at + len(NO_SUM)] = hashlib.sha256(whole).hexdigest().encode()
         path.write_bytes(whole)
 
 
-def told_by(path: str | Path) -> dict[str, Any]:
-    """Return what the metadata of a Parquet file tells, nothing where it is not ours or damaged."""
+def check_sum(path: str | Path) -> None:
+    """Raise TraceError where a file has a checksum of ours in its metadata, and another content;
+    Polars reads damaged pages as if nothing were wrong with them."""
     try:
-        told = json_of(pl.read_parquet_metadata(readable(path)).get(KEY, "{}"))
-    except (pl.exceptions.PolarsError, OSError, ValueError):
+        place = readable(path)
+        told = place.stat()
+        whole = _is_whole(str(place), told.st_ino, told.st_size, told.st_mtime_ns)
+    except (OSError, ValueError):  # no file, or none that can be mapped: who reads it says so
+        return
+    if not whole:
+        raise TraceError(path, "is damaged: its checksum is not that of its content")
+
+
+@lru_cache(maxsize=64)
+def _is_whole(path: str, *_: int) -> bool:
+    """Whether a file is as it was written; True where it does not say."""
+    with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        begin = max(len(data) - _FOOTER, 0)
+        found = _TOLD.search(data, begin)
+        if found is None:
+            return True
+        digest = hashlib.sha256()
+        with memoryview(data) as view:
+            for part in (view[: found.start(1)], NO_SUM.encode(), view[found.end(1) :]):
+                digest.update(part)
+                if isinstance(part, memoryview):
+                    part.release()
+        return digest.hexdigest().encode() == found[1]
+
+
+def told_by(path: str | Path) -> dict[str, Any]:
+    """Return what the metadata of a Parquet file tells, nothing where it is not ours. Raises
+    TraceError where the checksum of ours is another one."""
+    check_sum(path)
+    try:
+        with reading(path):
+            told = json_of(pl.read_parquet_metadata(readable(path)).get(KEY, "{}"))
+    except TraceError:
         return {}
     return told if isinstance(told, dict) else {}
 
 
 def read_parquet(path: str | Path, columns: list[str] | None = None) -> pl.DataFrame:
     """Return a table. Raises TraceError where the file is damaged or none."""
-    try:
-        _fits(path, columns)
-        return pl.read_parquet(readable(path), columns=columns, glob=False)
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        said = (str(error).splitlines() or ["unknown"])[0]
-        raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
+    check_sum(path)
+    with reading(path):  # a panic of Polars, too
+        try:
+            _fits(path, columns)
+            return pl.read_parquet(readable(path), columns=columns, glob=False)
+        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+            said = first_line(error)
+            raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
 
 
 def _fits(path: str | Path, columns: list[str] | None) -> None:
@@ -151,6 +199,7 @@ def schema_names(path: str | Path) -> tuple[str, ...]:
 def parquet_columns(path: Path) -> tuple[str, ...]:
     """Return the columns of a Parquet file; none where it is damaged."""
     try:
-        return schema_names(path)
-    except (pl.exceptions.PolarsError, OSError, ValueError):
+        with reading(path):
+            return schema_names(path)
+    except TraceError:
         return ()

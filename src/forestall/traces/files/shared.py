@@ -3,15 +3,32 @@ open to all is not worked in."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
-from typing import Final
 
 from forestall.model.errors import TraceError, of_system
 
-OPENED: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-"""How a lock, a log or a store is opened: made where it is not there, and never through a link."""
+
+def open_own(path: str | Path, flags: int, mode: int = 0o644) -> int:
+    """Return an open handle on a file, which is none of a link: else what stands elsewhere would be
+    written over, with our rights. Raises OSError (ELOOP)."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+
+
+def make_own(folder: Path, mode: int = 0o777) -> None:
+    """Make a folder in another one, which is there then and is ours.
+
+    Raises OSError where it cannot be made, and where a link or another user's folder is in its
+    place: its owner could put anything there at any time.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=mode)
+    found = folder.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, "it is a link to elsewhere", str(folder))
+    if found.st_uid != os.geteuid():
+        raise OSError(errno.EPERM, "it belongs to another user", str(folder))
 
 
 def check_not_planted(folder: Path) -> None:

@@ -22,6 +22,7 @@ from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.cells import read_back
 from forestall.traces.files.delimited import check_columns, header_names
 from forestall.traces.files.findings import shown
+from forestall.traces.files.parquet import check_sum
 from forestall.traces.files.pipes import readable
 from forestall.traces.ras.lines import Progress, moments, numbered_lines
 from forestall.traces.ras.records import RasColumns
@@ -144,6 +145,7 @@ def read_table(path: Path, records: RasColumns, progress: Progress | None = None
 
 def read_parquet(path: Path, records: RasColumns, progress: Progress | None = None) -> None:
     """Add the records of a Parquet file with our columns."""
+    check_sum(path)
     try:
         whole = pl.scan_parquet(readable(path), glob=False)
         names = tuple(whole.collect_schema().names())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import ssl
@@ -16,6 +15,7 @@ import httpx
 
 from forestall.model.errors import ParameterError
 from forestall.show.clean import clean
+from forestall.traces.files.documents import json_of
 from forestall.vault.hosts.host import (
     AbsentError,
     HostError,
@@ -149,7 +149,7 @@ class ServedHost(StorageHost):
 
     def _told(self, path: str, query: dict[str, str]) -> dict[str, Any]:
         try:
-            told = json.loads(self._ask("GET", path, params=query).body)
+            told = json_of(self._ask("GET", path, params=query).body)
         except (ValueError, RecursionError):
             raise self._stranger() from None
         if not isinstance(told, dict):
@@ -243,7 +243,7 @@ def _after(answer: DaemonAnswer) -> float:
 def _detail(answer: DaemonAnswer) -> str | None:
     """Return what an answer says is wrong; None where it is no daemon's."""
     try:
-        told = json.loads(answer.body)["detail"]
+        told = json_of(answer.body)["detail"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return _line(told) if isinstance(told, str) else None

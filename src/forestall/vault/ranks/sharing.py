@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import InputError
+from forestall.traces.files.documents import json_of
 from forestall.vault.chunks import cut_stream
 from forestall.vault.known import KnownChunks
 from forestall.vault.leases import check_lease, lease
@@ -214,7 +215,7 @@ class SharedSave:
             self._take(found, 0, refs, 0)
             for number, one in enumerate(got, 1):
                 self._take(found, number, np.asarray(one["refs"], np.uint64), len(directories))
-                directories += json.loads(bytes(one["directories"]))
+                directories += json_of(bytes(one["directories"]))
                 figures = _both(figures, np.asarray(one["figures"], np.int64))
             self._subtree = directories, found, figures
             return {"directories": json.dumps(directories).encode(), "refs": found,
@@ -251,7 +252,7 @@ class SharedSave:
             own = [asdict(one) for one in cut.entries]
             runs, count = [runs_of(self._own[cut.sequence])], len(cut.sequence)
             for one in got:
-                told = json.loads(bytes(one["entries"]))
+                told = json_of(bytes(one["entries"]))
                 own.extend(each | {"first": each["first"] + count} for each in told)
                 part = np.asarray(one["runs"], np.uint32).reshape(-1, 3)
                 runs.append(part)
@@ -259,7 +260,7 @@ class SharedSave:
             return {"entries": json.dumps(own).encode(), "runs": np.concatenate(runs)}
 
         def top(mine: Message) -> Message:
-            entries = [SavedEntry(**one) for one in json.loads(bytes(mine["entries"]))]
+            entries = [SavedEntry(**one) for one in json_of(bytes(mine["entries"]))]
             runs = np.asarray(mine["runs"], np.uint32).reshape(-1, 3)
             self._made = self._manifest(entries, runs)
             return {}

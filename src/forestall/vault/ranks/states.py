@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
+from forestall.traces.files.documents import json_of
 from forestall.vault.fragments import DamagedError
 
 Buffer: TypeAlias = npt.NDArray[np.uint8]
@@ -53,7 +54,7 @@ def state_of(stored: Buffer | bytes) -> State:
         magic, length = _HEAD.unpack(raw[: _HEAD.size].tobytes())
         if magic != _MAGIC:
             raise DamagedError("it does not begin as a state does")
-        told = json.loads(raw[_HEAD.size : _HEAD.size + length].tobytes())
+        told = json_of(raw[_HEAD.size : _HEAD.size + length].tobytes())
         at, found = _aligned(_HEAD.size + length), {}
         for name, kind, shape in told["pieces"]:
             dtype = np.dtype(np.uint8 if kind == "bytes" else kind)

@@ -25,6 +25,7 @@ from typing import Final
 from forestall.model.errors import InputError, ParameterError, TraceError, of_system
 from forestall.model.live.desk import SeenRole, Viewer
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 PREFIX: Final = "fst_"
 """What tokens begin with, so that they are known where they leak."""
@@ -140,7 +141,7 @@ def _read(path: Path) -> Iterator[KeptToken]:
     with of_system(path, "cannot be read"):
         raw = path.read_bytes()
     try:
-        told = json.loads(raw)
+        told = json_of(raw)
         if told["version"] != _VERSION:
             raise ValueError(f"of version {told['version']}")
         for one in told["tokens"]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Final
 
 from forestall.model.errors import TraceError
+from forestall.traces.files.documents import json_of
 
 CALIBRATION: Final = "calibration.json"
 
@@ -18,7 +18,7 @@ def calibrated(folder: Path) -> dict[str, float]:
     """
     path = folder / CALIBRATION
     try:
-        told = json.loads(path.read_bytes())
+        told = json_of(path.read_bytes())
     except FileNotFoundError:
         return {}
     except NotADirectoryError:
@@ -45,7 +45,7 @@ def calibrated_steps(folder: Path) -> list[tuple[float, int]]:
     if not calibrated(folder):
         return []
     path = folder / CALIBRATION
-    told = json.loads(path.read_bytes()).get("steps", [])
+    told = json_of(path.read_bytes()).get("steps", [])
     try:
         found = [(float(load), int(nice)) for load, nice in told]
     except (TypeError, ValueError):

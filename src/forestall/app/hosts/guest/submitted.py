@@ -38,6 +38,7 @@ from forestall.show.blocks import Table
 from forestall.show.report import Report, Section
 from forestall.show.words import or_dash
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 with lazily():  # guests that no vault has do without its extra
     from forestall.app.hosts.guest import outlive as outliving
@@ -174,7 +175,7 @@ def _read(place: Path) -> SubmittedGuest | None:
     """Return a submitted guest, None where there is none. Raises TraceError."""
     path = place / "guest.json"
     try:
-        told = json.loads(path.read_bytes())
+        told = json_of(path.read_bytes())
         made = SubmittedGuest(**told)
         return replace(made, words=tuple(made.words), stores=tuple(made.stores))
     except FileNotFoundError:

@@ -24,7 +24,6 @@ Only ``[nodes]`` must be there. Durations are text as everywhere, or seconds.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -38,6 +37,7 @@ from forestall.app.kit.toml_tables import FileTable
 from forestall.live.machines.picture import PlacementPlan
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import parse_duration
+from forestall.traces.files.documents import read_toml
 
 NAME: Final = "fleet.toml"
 
@@ -149,16 +149,10 @@ def read_fleet(folder: Path) -> FleetFile:
 
 def read_table(path: Path) -> dict[str, Any]:
     """Return what a TOML file says. Raises TraceError."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         example = "[nodes], and a line such as `a = 4` for each node and its processors"
-        raise TraceError(path, f"is not there; it needs {example}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise TraceError(path, f"cannot be read: {reason}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise TraceError(path, f"is not TOML: {error}") from None
+        raise TraceError(path, f"is not there; it needs {example}")
+    return read_toml(path)
 
 
 def complaint(path: Path, error: ValidationError, model: type[FileTable]) -> TraceError:

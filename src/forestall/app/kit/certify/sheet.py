@@ -8,7 +8,6 @@ the field.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -25,6 +24,7 @@ from forestall.model.own import is_own
 from forestall.model.units import MAX_SECONDS
 from forestall.model.vault.stores import Stores
 from forestall.traces.files.cells import read_back
+from forestall.traces.files.documents import json_of
 
 T = TypeVar("T")
 Int = npt.NDArray[np.int64]
@@ -270,7 +270,7 @@ def value_of(path: Path, summary: Any, keys: str, kinds: tuple[type, ...], expec
 def read_summary(path: Path) -> dict[str, Any]:
     """Return what `summary.json` holds; TraceError where it is no JSON object."""
     try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
+        summary = json_of(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise TraceError(path, "is not there") from None
     except OSError as error:

@@ -6,7 +6,6 @@ is a machine of the site.
 
 from __future__ import annotations
 
-import json
 import os
 import ssl
 import stat
@@ -27,6 +26,7 @@ from forestall.model.errors import (
 )
 from forestall.model.settings import Declared, Setting
 from forestall.show.clean import clean
+from forestall.traces.files.documents import json_of
 
 PREFIX: Final = "/api/v1"
 SERVER: Final = "FORESTALL_SERVER"
@@ -185,7 +185,7 @@ class ServerConnection:
         if len(text) > _ACCEPTED:
             raise self._unreachable("answers with more than 64 MiB")
         try:
-            value = json.loads(text)
+            value = json_of(text)
         except ValueError:
             value = None
         if 400 <= reply.status_code < 500:

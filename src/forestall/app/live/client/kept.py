@@ -16,6 +16,7 @@ from typing import Any, Final
 from forestall.model.errors import InputError, UnwritableError
 from forestall.show.clean import clean
 from forestall.traces.files.atomic import atomic_path
+from forestall.traces.files.documents import json_of
 
 MOST: Final = 20
 """Lists that are kept."""
@@ -78,7 +79,7 @@ class KeptQuotes:
     def _all(self) -> list[dict[str, Any]]:
         """Return what is kept; a file that is not as we write it holds nothing."""
         try:
-            told = json.loads(self.path.read_text(encoding="utf-8"))
+            told = json_of(self.path.read_text(encoding="utf-8"))
             return [one for one in told["quotes"] if _is_whole(one)]
         except (OSError, ValueError, TypeError, KeyError):
             return []
