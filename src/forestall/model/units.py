@@ -22,7 +22,10 @@ of millennia would be cut into more hours than memory holds."""
 MOST_PROCESSORS: Final = 2**16
 """A node's processors, at most: work and what is compared with it stay within 64 bits."""
 MOST_NODES: Final = 2**20
-"""A machine's nodes, at most: what the simulator packs into keys has room for no more."""
+"""A machine's nodes, at most: keys of events have room for no more. Node numbers of logs from here
+on are taken for mistakes: tables by node would be long, and nearly empty."""
+MOST_DRAWS: Final = 1_000_000
+"""Of samples, permutations or weeks: more tell nothing more, and would take for ever."""
 MOST_ROUNDED: Final = 1e-3
 """Share of a duration that may go as it becomes whole seconds, as that of ``1.3333h`` does."""
 

@@ -15,7 +15,7 @@ from forestall.model.failures import Failures
 from forestall.traces import read_failures, write_failures_csv
 
 HEAD = "time,node,downtime,kind,detectability\n"
-NODES = "node: '{}'; expected a whole number of at least 0 and below 10,000,000"
+NODES = "node: '{}'; expected a whole number of at least 0 and below 1,048,576"
 LOG = HEAD + "10,0,60,disk,0.5\n86400,3,,,\n90000,7,5,cpu,0.25\n172800,1,6,cpu,1\n"
 
 
@@ -130,7 +130,7 @@ def test_unsorted_rows_are_sorted_and_named(tmp_path: Path) -> None:
         ("nan,0,,,", "time: 'nan'; expected a whole number of at least 0"),
         (",0,,,", "time: is empty; expected a whole number of at least 0"),
         ("1,-2,,,", "node: '-2'; expected a whole number of at least 0"),
-        ("1,10000000,,,", NODES.format(10_000_000)),
+        ("1,1048576,,,", NODES.format(1_048_576)),
         ("1,0,-5,,", "downtime: '-5'; expected a whole number of at least 0"),
         ("1,0,inf,,", "downtime: 'inf'; expected a whole number of at least 0"),
         ("1,0,,,1.01", "detectability: '1.01'; expected a number from 0 to 1"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from forestall.model.units import SECONDS, format_duration, parse_duration, pars
 from forestall.show.blocks import Block, Column, Prose, Table
 from forestall.show.facts import plain
 from forestall.show.report import Report, Section
+from forestall.traces.files import budget
 from forestall.traces.files.documents import json_of
 from forestall.traces.metrics.read import read_metrics
 from forestall.traces.observed import observed
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 
 EXTRAS = {"learn": "sklearn"}
 """The module by which an extra is known to be there."""
+
+
+NODE: Final = 100
+"""Bytes that a node takes where a predictor is trained, about."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,8 @@ class Sources:
             metrics = read_metrics(self.metrics, strict=strict)
         stop = None if self.until is None else moment(self.until, log.origin, "until")
         nodes = self.nodes
+        count = max(nodes or 0, log.nodes)
+        budget.require(NODE * count, f"what is seen of {count:,} nodes", count=count, of="nodes")
         if known is not None and known.failures.names is not None and log.names is not None:
             log = matched(log, known, "since")
             nodes = log.nodes  # whose nodes are heard of for the first time was settled

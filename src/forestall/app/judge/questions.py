@@ -13,7 +13,7 @@ from pydantic import Field
 
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Declared, Setting
-from forestall.model.units import parse_duration
+from forestall.model.units import MOST_DRAWS, MOST_NODES, parse_duration
 
 NO_GROUPS: Final = "none"
 HOUR: Final = 3600
@@ -37,6 +37,9 @@ Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 Amount: TypeAlias = Annotated[float, Field(ge=0)]
 Seed: TypeAlias = Annotated[int, Field(ge=0)]
 Count: TypeAlias = Annotated[int, Field(ge=1)]
+Nodes: TypeAlias = Annotated[int, Field(ge=1, le=MOST_NODES)]
+Draws: TypeAlias = Annotated[int, Field(gt=0, le=MOST_DRAWS)]
+MOST_BINS: Final = 10_000
 AboveZero: TypeAlias = Annotated[int, Field(gt=0)]
 """The same, checked by the question: Typer checks, and shows, only what is "at least"."""
 
@@ -45,7 +48,7 @@ Events: TypeAlias = Annotated[
 ]
 Metrics: TypeAlias = Annotated[Path | None, Setting("Metrics of the same nodes", group=BESIDE)]
 MachineNodes: TypeAlias = Annotated[
-    Count | None,
+    Nodes | None,
     Setting("Nodes of the machine, where that is more than the logs tell", group=FAILURES),
 ]
 Until: TypeAlias = Annotated[
@@ -118,10 +121,10 @@ class ScoreQuestion(Declared, group=JUDGING):
         Field(ge=0, le=1),
         Setting("Share of the loss that acting avoids", shown="SHARE", group=STAKES),
     ] = 1.0
-    draws: Annotated[AboveZero, Setting("Permutations for the p-value")] = 3000
+    draws: Annotated[Draws, Setting("Permutations for the p-value")] = 3000
     seed: Annotated[Seed, Setting("Of permutations")] = 1
     level: Annotated[Level, Setting("Of intervals", shown="SHARE")] = 0.95
-    bins: Annotated[AboveZero, Setting("Of the reliability table")] = 10
+    bins: Annotated[AboveZero, Field(le=MOST_BINS), Setting("Of the reliability table")] = 10
     binning: Annotated[
         Literal["auto", "width", "count"],
         Setting("Bins of equal width or count; auto: count where one bin would hold most cases"),
@@ -187,7 +190,7 @@ class AlarmSettings(Declared, group=JUDGING):
         Setting("What every action costs besides its time", unit="node-hours", group=ACTING),
     ] = 0.0
     nodes: Annotated[
-        Count | None,
+        Nodes | None,
         Setting("Nodes of the machine (default: those that the log and the alarms name)"),
     ] = None
     level: Annotated[Level, Setting("Of intervals", shown="P")] = 0.95
@@ -321,7 +324,7 @@ class TrialSettings(Declared, group=TRIAL):
     failed_states: FailedStates = None
     ignored_states: IgnoredStates = ()
     level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.95
-    draws: Annotated[Count, Setting("How often arms are dealt out anew")] = 10_000
+    draws: Annotated[Draws, Setting("How often arms are dealt out anew")] = 10_000
     seed: Annotated[Seed, Setting("Of draws")] = 1
 
 
@@ -403,7 +406,8 @@ class How(Declared, group=JUDGEMENT):
         Level, Setting("Node-time under alarm at which recall is measured", shown="SHARE")
     ] = 0.05
     draws: Annotated[
-        Annotated[int, Field(ge=20)], Setting("How often weeks are drawn anew for intervals")
+        Annotated[int, Field(ge=20, le=MOST_DRAWS)],
+        Setting("How often weeks are drawn anew for intervals"),
     ] = 400
     level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.9
     seed: Annotated[Seed, Setting("Of draws")] = 1

@@ -102,9 +102,7 @@ def simulate(
         named = {"placement": placement, **named}
     settings, asks = _settings_of(named, predictor, run_log)
     log = prepare_failures(run_log, settings)
-    given = jobs_of(jobs)
-    what = f"a run of {len(given):,} jobs on {settings.nodes:,} nodes"
-    budget.require(needed(len(given), settings.nodes), what, count=len(given), of="jobs")
+    given = _fitting(jobs_of(jobs), settings.nodes)
     outages, played = None, log
     if maintenance is not None:
         outages, played = _planned(maintenance, log, settings)
@@ -146,6 +144,13 @@ def simulate(
 def needed(jobs: int, nodes: int) -> float:
     """Return the bytes that a run takes, about."""
     return COMPILED + JOB * jobs + NODE * nodes
+
+
+def _fitting(jobs: Jobs, nodes: int) -> Jobs:
+    """Return the jobs, where a run of them fits into memory; else raise MemoryLimitError."""
+    what = f"a run of {len(jobs):,} jobs on {nodes:,} nodes"
+    budget.require(needed(len(jobs), nodes), what, count=len(jobs), of="jobs")
+    return jobs
 
 
 def _settings_of(

@@ -11,7 +11,7 @@ from pydantic import Field
 from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Declared, Setting
-from forestall.model.units import MAX_SECONDS, parse_duration
+from forestall.model.units import MAX_SECONDS, MOST_DRAWS, parse_duration
 
 with lazily():
     from forestall.reliability.lifetimes import registry
@@ -67,7 +67,9 @@ class FitQuestion(Declared, group=FIT):
     level: Annotated[Level, Setting("Of intervals", shown="SHARE")] = 0.95
     ci: Annotated[Method, Setting("How intervals are found")] = "likelihood"
     p_values: Annotated[bool, Setting("Of the goodness of fit, by drawing")] = False
-    draws: Annotated[Annotated[int, Field(ge=FEWEST_DRAWS)], Setting("Samples to draw")] = 999
+    draws: Annotated[
+        Annotated[int, Field(ge=FEWEST_DRAWS, le=MOST_DRAWS)], Setting("Samples to draw")
+    ] = 999
     seed: Annotated[Seed, Setting("Of draws")] = 1
     unit: Annotated[str, Setting("Unit of the gaps, as shown", shown="NAME")] = ""
 
@@ -94,7 +96,8 @@ class FailureStudySettings(Declared, group=ANALYSIS):
         Setting("Distributions to rank", shown="NAME,...|all", read=families_of, typed="all"),
     ] = None
     draws: Annotated[
-        Annotated[int, Field(ge=0)], Setting("Samples to draw for p-values of fits; 0: none")
+        Annotated[int, Field(ge=0, le=MOST_DRAWS)],
+        Setting("Samples to draw for p-values of fits; 0: none"),
     ] = 0
     seed: Annotated[Seed, Setting("Of draws")] = 1
     level: float = 0.95

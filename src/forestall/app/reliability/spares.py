@@ -28,6 +28,8 @@ from forestall.show.words import counted, probability
 if TYPE_CHECKING:
     from forestall.app.site.nodes.failure_rate import MeasuredRate
 
+MOST_LOST: Final = 20_000
+"""Nodes whose loss is expected, at most: the time goes with the square of it."""
 CHAIN_DOWN: Final = 150
 """The whole mission is looked at where no more nodes than this are down on average."""
 
@@ -119,6 +121,10 @@ def _answer(asked: SparesQuestion) -> SparesAdvice:
         raise ParameterError("copies", asked.copies, "at least 0")
     if asked.pool or asked.repair is not None:
         return _of_pool(asked, seconds, mean)
+    lost = asked.nodes * min(1.0, seconds / mean)
+    if lost > MOST_LOST:
+        allowed = f"fewer: about {lost:,.0f} would be lost; at most {MOST_LOST:,} are counted out"
+        raise ParameterError("nodes", asked.nodes, allowed)
     age = _age(asked, "new")
     law = from_mttf(mean, asked.shape)
     found = answer_spares(asked.nodes, law, seconds, asked.target, age=age, copies=asked.copies)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from forestall.model import units
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError
 from forestall.model.units import EARLIEST, LATEST
@@ -17,8 +18,7 @@ from forestall.model.units import EARLIEST, LATEST
 Int = npt.NDArray[np.int64]
 
 
-MAX_NODES = 10_000_000
-"""Node numbers from here on are taken for mistakes: tables by node would not fit into memory."""
+MAX_NODES = units.MOST_NODES
 
 
 @dataclass(frozen=True)

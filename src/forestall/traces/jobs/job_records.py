@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model import units
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.nodes import NodeSet
@@ -39,7 +40,7 @@ REQUIRED: Final = ("job", "start", "end", "state", "nodes")
 
 NO_TIME: Final = frozenset({"", "unknown", "none", "n/a", "na", "null", "nan", "never"})
 NO_NODES: Final = frozenset({"", "none assigned", "(null)", "none", "unknown", "n/a", "null"})
-MAX_NODES: Final = 10_000_000
+MAX_NODES: Final = units.MOST_NODES
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
+from forestall.model import units
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.model.metrics import Metrics
@@ -21,7 +22,7 @@ with lazily():
 
 
 Int = npt.NDArray[np.int64]
-MAX_NODES = 10_000_000
+MAX_NODES = units.MOST_NODES
 """Node numbers from here on are taken for mistakes."""
 
 SHARES = (
