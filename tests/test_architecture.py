@@ -366,3 +366,38 @@ def own_imports(path: Path) -> list[str]:
 def test_imports_stand_at_the_top() -> None:
     found = [one for path in MODULES for one in own_imports(path)]
     assert not found
+
+
+def polars_calls(path: Path) -> Iterator[tuple[ast.Call, str]]:
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node, node.func.attr
+
+
+def test_csv_holds_no_formulas() -> None:
+    """A text of a record may begin as one: `traces.files.cells`."""
+    raw = [
+        where(path, node)
+        for path in MODULES
+        for node, name in polars_calls(path)
+        if name == "write_csv" and "harmless" not in path.read_text(encoding="utf-8")
+        and not ast.unparse(node).startswith("pl.")
+    ]  # fmt: skip
+    assert not raw
+
+
+def test_names_of_files_are_no_patterns() -> None:
+    """Polars takes ``runs[1].csv`` for one, unless it is told."""
+    patterns = [
+        where(path, node)
+        for path in MODULES
+        for node, name in polars_calls(path)
+        if name == "read_parquet_schema"
+        or (
+            name in {"read_csv", "scan_csv", "read_parquet", "scan_parquet"}
+            and ast.unparse(node).startswith("pl.")
+            and ast.unparse(node.args[0]) in {"path", "self.path"}
+            and not any(one.arg == "glob" for one in node.keywords)
+        )
+    ]
+    assert not patterns

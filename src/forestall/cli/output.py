@@ -1,8 +1,8 @@
 """Standard output and error as commands write to them: whatever is printed goes through here.
 
 Names from records are text, and no codes for a terminal: what would move a cursor or turn text
-around stands as an escape, and what an output's encoding lacks gets a plain stand-in. Output that
-cannot be written ends a command with an exit code of its own.
+around stands as an escape, and what the encoding of an output lacks gets a plain stand-in. Output
+that cannot be written ends a command with an exit code of its own.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class OutputError(Exception):
     `out` : the stream; `errno` : the system's number of what was wrong, where there is one.
     """
 
-    def __init__(self, out: Output, error: OSError | ValueError) -> None:
+    def __init__(self, out: GuardedStream, error: OSError | ValueError) -> None:
         self.out = out
         self.errno = getattr(error, "errno", None)
         super().__init__(getattr(error, "strerror", None) or str(error))
 
 
-class Output(io.TextIOBase):
+class GuardedStream(io.TextIOBase):
     """A text stream in front of another one.
 
     `must` : raise OutputError where it cannot be written; else what cannot be is dropped: a remark
@@ -161,7 +161,7 @@ def _alike(one: str) -> str:
 def own_codes() -> Iterator[None]:
     """What is printed within holds codes of our own for a terminal, and no names that were not
     cleaned."""
-    streams = [one for one in (sys.stdout, sys.stderr) if isinstance(one, Output)]
+    streams = [one for one in (sys.stdout, sys.stderr) if isinstance(one, GuardedStream)]
     for one in streams:
         one.own_codes = True
     try:
@@ -172,10 +172,10 @@ def own_codes() -> Iterator[None]:
 
 
 @contextmanager
-def guarded() -> Iterator[Output]:
-    """Have all that is printed go through `Output`; gives that of standard output."""
+def guarded() -> Iterator[GuardedStream]:
+    """Have all that is printed go through `GuardedStream`; gives that of standard output."""
     _hold_descriptors()
-    if isinstance(sys.stdout, Output):  # a command within a command
+    if isinstance(sys.stdout, GuardedStream):  # a command within a command
         yield sys.stdout
         return
     out, err = _output(sys.stdout, 1), _output(sys.stderr, 2)
@@ -187,11 +187,11 @@ def guarded() -> Iterator[Output]:
             err.give_up()
 
 
-def _output(stream: TextIO | None, number: int) -> Output:
+def _output(stream: TextIO | None, number: int) -> GuardedStream:
     """Return what stands before a standard stream, which is None where it was closed."""
     if stream is None:
         stream = open(number, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    return Output(stream, must=number == 1)
+    return GuardedStream(stream, must=number == 1)
 
 
 def _hold_descriptors() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall._lazy import lazily
 from forestall.cli.choice import spelled
-from forestall.cli.output import Output, own_codes
+from forestall.cli.output import GuardedStream, own_codes
 from forestall.model.spelling import all_named
 from forestall.show.clean import ascii_json, one_line
 from forestall.show.quantities import told_bytes
@@ -68,7 +68,7 @@ def say_json_text(text: str) -> None:
 
 def say_utf8(text: str) -> None:
     """Print text in a format that is always UTF-8, such as OpenMetrics."""
-    if isinstance(sys.stdout, Output):
+    if isinstance(sys.stdout, GuardedStream):
         sys.stdout.write_utf8(text)
     else:
         print(text, end="")

@@ -19,7 +19,7 @@ from forestall.__about__ import __version__
 from forestall.show import style
 from forestall.show.blocks import Bar, Cell, Prose, Steps, Table, more_of
 from forestall.show.blocks import Figure as Drawable
-from forestall.show.clean import LONGEST, clean
+from forestall.show.clean import LONGEST, clean, in_lines
 from forestall.show.closing import closing_of
 from forestall.show.drawings import NO_FIGURES, Drawings, Progress, draw
 from forestall.show.quantities import quiet, titled, value_of
@@ -74,7 +74,7 @@ def _rendered(name: str, report: Report, progress: Progress | None, drawn: Drawi
     sections = [part for part in report.sections if part.tells and _shows(part, drawings)]
     closing = [part for part in closing_of(report) if _shows(part, drawings)]
     figures = any(part.figures for part in report.sections)
-    return (
+    return in_lines(
         _environment()
         .get_template(name)
         .render(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall.show.clean import clean
+from forestall.show.lettering import plain_letters
 from forestall.show.style import FAINT, INK, PALE, TINTS
 from forestall.traces.files.atomic import atomic_path
 
@@ -97,6 +98,7 @@ def _drawn(figure: Figure, salt: str, letters: str, *, clear: bool) -> str:
     """Return what Matplotlib writes; `letters` are ``path`` or ``none``: as text."""
     from matplotlib import rc_context
 
+    plain_letters(figure)
     target = io.BytesIO()
     with rc_context({"svg.hashsalt": salt, "svg.fonttype": letters, "svg.image_inline": True}):
         figure.savefig(
@@ -147,6 +149,7 @@ def _is_heavy(artist: Artist) -> bool:
 
 def png(figure: Figure) -> bytes:
     """Return the figure as PNG bytes."""
+    plain_letters(figure)
     target = io.BytesIO()
     figure.savefig(target, format="png", dpi=figure.dpi, metadata={"Software": None})
     return target.getvalue()
@@ -160,6 +163,7 @@ def save(figure: Figure, path: str | Path) -> Path:
         if kind == "svg":
             beside.write_bytes(svg(figure))
         else:
+            plain_letters(figure)
             metadata = {"Software": None} if kind == "png" else None
             figure.savefig(beside, format=kind, dpi=figure.dpi, metadata=metadata)
     return target

@@ -64,7 +64,7 @@ def _rows(given: str | Path) -> list[tuple[str, str, str, str]]:
 
 def _file(path: Path) -> list[tuple[str, str, str, str]]:
     try:
-        frame = pl.read_csv(path, infer_schema=False)
+        frame = pl.read_csv(path, infer_schema=False, glob=False)
     except OSError as error:
         raise TraceError(path, f"cannot be read: {error.strerror}") from None
     except pl.exceptions.PolarsError as error:

@@ -208,7 +208,7 @@ def test_an_ill_node_is_drained_and_comes_back_by_the_sites_check(tmp_path: Path
             assert node()["reason"] == ""
             assert (costs("drain")["done"], costs("drain")["realised"]) == (1, 0.0)
     finally:
-        assert server.end(signal.SIGTERM)[0] == 0
+        assert server.end(signal.SIGHUP)[0] == 0
     with LiveLedger(server.ledger, writes=False) as ledger:
         assert not check(ledger).wrong
 

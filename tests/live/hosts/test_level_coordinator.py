@@ -11,8 +11,8 @@ from forestall.decide.virtual.leaving import Foretold
 from forestall.decide.virtual.overload import OverloadRule
 from forestall.decide.virtual.sizes import Size
 from forestall.live.hosts.levels import HostsPlan
-from forestall.live.hosts.records import HostState, Phase
-from forestall.model.errors import ForestallError, ParameterError
+from forestall.live.hosts.records import HostRecord, HostState, Phase, RecordStore
+from forestall.model.errors import ForestallError, ParameterError, TraceError
 from live.hosts.fake_pool import Domain
 from live.hosts.fleets import ALL, FOUR, GIB, Fleet, machine
 
@@ -305,3 +305,14 @@ class TestCommands:
         fleet.rounds(count=3)
         assert fleet.store.machines()["m1"].phase is Phase.STOPPED
         assert fleet.pool.running("m1") == []
+
+
+@pytest.mark.parametrize("name", ["../../x", "", "..", "a/b", "a\0"])
+def test_no_name_leads_out_of_the_folder_of_records(name: str, tmp_path: Path) -> None:
+    store = RecordStore(tmp_path / "fleet")
+    assert store.machine(name) is None
+    with pytest.raises(TraceError, match="the name of no machine"), store.locked(name):
+        pass
+    with pytest.raises(TraceError, match="the name of no machine"):
+        store.write_host(HostRecord(name))
+    assert not list(tmp_path.iterdir())

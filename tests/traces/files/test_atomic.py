@@ -87,3 +87,11 @@ def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="cannot be written"), atomic_path(tmp_path / "folder"):
         pass
     assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_collector_does_not_take_a_file_in_the_making(tmp_path: Path) -> None:
+    with atomic_path(tmp_path / "books.prom") as beside:
+        beside.write_text("half")
+        assert beside.name.startswith(".")
+        assert not list(tmp_path.glob("*.prom"))
+    assert [one.name for one in tmp_path.iterdir()] == ["books.prom"]

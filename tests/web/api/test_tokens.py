@@ -86,7 +86,8 @@ def test_names_are_those_of_users(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "[]", "{}", '{"version": 2, "tokens": []}', '{"version": 1, "tokens": [{"name": "a"}]}',
-     '{"version": 1, "tokens": [{"name": "a", "role": "root", "hash": "b", "made": 1}]}'],
+     '{"version": 1, "tokens": [{"name": "a", "role": "root", "hash": "b", "made": 1}]}',
+     '{"version": 1, "tokens": [{"name": "../a", "role": "user", "hash": "b", "made": 1}]}'],
 )  # fmt: skip
 def test_a_file_that_is_none_of_tokens(tmp_path: Path, text: str) -> None:
     path = tmp_path / "tokens"

@@ -254,7 +254,9 @@ class QemuBackend:
         return self._folder / checked_name(machine, "machine")
 
     def _run(self, machine: str, number: int, node: str) -> Run:
-        return Run(self._place(machine) / f"{number:03d}.{node}", machine, node)
+        return Run(
+            self._place(machine) / f"{number:03d}.{checked_name(node, 'node')}", machine, node
+        )
 
     def _current(self, record: _Record) -> Run:
         return self._run(record.guest.name, record.number, record.node)

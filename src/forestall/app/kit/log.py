@@ -143,7 +143,7 @@ def read_log(path: Path, names: Sequence[str] = ()) -> pl.DataFrame:
     if not path.exists():
         raise TraceError(path, "is missing; simulate with {log_events} writes it")
     try:
-        table = pl.read_csv(path, infer_schema_length=None)
+        table = pl.read_csv(path, infer_schema_length=None, glob=False)
     except pl.exceptions.PolarsError as error:
         raise TraceError(path, f"cannot be read as CSV: {str(error).splitlines()[0]}") from None
     missing = [name for name in names if name not in table.columns]

@@ -96,7 +96,7 @@ def calibration_side_by_side(summaries: Mapping[str, Mapping[str, Any]]) -> Figu
             axes.plot(
                 x, y, color=LINES[i % len(LINES)], marker=MARKERS[i % len(MARKERS)],
                 linestyle=DASHES[i % len(DASHES)], linewidth=1.4, markersize=6,
-                label=name.replace("$", r"\$"),
+                label=name,
             )  # fmt: skip
     low = np.floor(min(lowest, 0.9) * 10) / 10
     axes.set_xlim(low - 0.03 * (1 - low), 1 + 0.03 * (1 - low))

@@ -82,7 +82,7 @@ def read_hazard(folder: Path, told: dict[str, Any]) -> Hazard:
         name: pl.Float64 if HAZARD[name].kind == "f" else pl.Int64 for name in HAZARD.names or ()
     }
     try:
-        frame = pl.read_csv(path, schema_overrides=types)
+        frame = pl.read_csv(path, schema_overrides=types, glob=False)
         table = records(len(frame), HAZARD)
         for name in types:
             table[name] = frame[name].to_numpy()

@@ -22,6 +22,7 @@ from forestall.cli.screen import say, say_json
 from forestall.cli.tokens import add_token, revoke_tokens, show_tokens
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
+from forestall.show.clean import one_line
 
 with lazily():
     from forestall.app.live import places, service, warden
@@ -172,7 +173,8 @@ def _greet(what: str, address: str, token: str, *, as_json: bool) -> None:
 
 def _tell(line: str) -> None:
     """Print a line with the time on standard error, where services log."""
-    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}", file=sys.stderr, flush=True)
+    told = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {one_line(line)}"
+    print(told, file=sys.stderr, flush=True)
 
 
 def _settings(path: Path | None, ledger: str | None, tokens: Path | None) -> LiveSettings:

@@ -19,6 +19,7 @@ from forestall.cli.vault.told import in_words
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
+from forestall.show.clean import one_line
 from forestall.show.quantities import duration, percent, told_bytes
 
 with lazily():
@@ -150,7 +151,7 @@ def watch(
     until = float("inf") if span is None else float(parse_duration(span, "for"))
 
     def tell(name: str, state: str) -> None:
-        print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {name}: {state}", flush=True)
+        print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {one_line(f'{name}: {state}')}", flush=True)
 
     stores.watch(store, float(parse_duration(every, "every")), until, tell=tell)
 

@@ -205,14 +205,20 @@ class RecordStore:
             yield
 
     def _place(self, name: str) -> Path:
-        return self.folder / "machines" / name
+        return self.folder / "machines" / self._part(name)
+
+    def _part(self, name: str) -> str:
+        """Return a name that can be a part of a path. Raises TraceError."""
+        if name in {"", ".", ".."} or "/" in name or "\0" in name:
+            raise TraceError(self.folder, f"{name!r} is the name of no machine and no host")
+        return name
 
     # ----------------------------------------------------------------------------- hosts
 
     def host(self, node: str) -> HostRecord:
         """Return what is known of a host; one of which nothing is known is up."""
         try:
-            return _read(self.folder / "hosts" / f"{node}.json", HostRecord)
+            return _read(self.folder / "hosts" / f"{self._part(node)}.json", HostRecord)
         except FileNotFoundError:
             return HostRecord(node)
         except TraceError:
@@ -220,7 +226,7 @@ class RecordStore:
 
     def write_host(self, record: HostRecord) -> HostRecord:
         """Write down what is known of a host."""
-        _write(self.folder / "hosts" / f"{record.node}.json", record)
+        _write(self.folder / "hosts" / f"{self._part(record.node)}.json", record)
         return record
 
 

@@ -43,10 +43,11 @@ def harmless(table: pl.DataFrame) -> pl.DataFrame:
     """Return a table as it is written to CSV: none of its cells is a formula."""
     texts = [name for name, kind in table.schema.items() if kind == pl.String]
     risky = [name for name in texts if table[name].str.contains(_RISKY).any()]
-    column = pl.col(risky)
-    formula = column.str.contains(_RISKY) & ~column.str.contains(_HARMLESS)
-    if risky:
-        table = table.with_columns(pl.when(formula).then("'" + column).otherwise(column))
+    for name in risky:
+        column = pl.col(name)
+        formula = column.str.contains(_RISKY) & ~column.str.contains(_HARMLESS)
+        text = pl.when(formula).then(pl.lit("'") + column).otherwise(column)
+        table = table.with_columns(text.alias(name))
     return table.rename({name: guarded(name) for name in table.columns})
 
 

@@ -52,7 +52,7 @@ def told_by(path: str | Path) -> dict[str, Any]:
 def read_parquet(path: str | Path, columns: list[str] | None = None) -> pl.DataFrame:
     """Return a table. Raises TraceError where the file is damaged or none."""
     try:
-        return pl.read_parquet(path, columns=columns)
+        return pl.read_parquet(path, columns=columns, glob=False)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         said = (str(error).splitlines() or ["unknown"])[0]
         raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
@@ -124,9 +124,14 @@ def is_parquet(path: Path) -> bool:
         return False
 
 
+def schema_names(path: str | Path) -> tuple[str, ...]:
+    """Return the columns of a Parquet file, whose name is no pattern. Raises what Polars does."""
+    return tuple(pl.scan_parquet(path, glob=False).collect_schema().names())
+
+
 def parquet_columns(path: Path) -> tuple[str, ...]:
     """Return the columns of a Parquet file; none where it is damaged."""
     try:
-        return tuple(pl.read_parquet_schema(path))
+        return schema_names(path)
     except (pl.exceptions.PolarsError, OSError, ValueError):
         return ()

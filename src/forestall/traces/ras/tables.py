@@ -145,7 +145,7 @@ def read_table(path: Path, records: RasColumns, progress: Progress | None = None
 def read_parquet(path: Path, records: RasColumns, progress: Progress | None = None) -> None:
     """Add the records of a Parquet file with our columns."""
     try:
-        whole = pl.scan_parquet(path)
+        whole = pl.scan_parquet(path, glob=False)
         names = tuple(whole.collect_schema().names())
         count = int(whole.select(pl.len()).collect().item())
     except (OSError, pl.exceptions.PolarsError) as error:

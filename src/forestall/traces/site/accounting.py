@@ -26,6 +26,7 @@ from forestall.traces.files.delimited import check_columns
 from forestall.traces.files.parquet import (
     coded,
     read_parquet,
+    schema_names,
     text_column,
     told_by,
     whole,
@@ -301,7 +302,7 @@ def _told(path: str | Path, kind: str) -> Mapping[str, Any]:
 
 
 def _columns(path: str | Path, *names: str) -> pl.DataFrame:
-    check_columns(path, tuple(pl.read_parquet_schema(path)), names)
+    check_columns(path, schema_names(path), names)
     return read_parquet(path, list(names))
 
 

@@ -53,7 +53,7 @@ class Sheet:
     ) -> None:
         self.path, self.given = path, given or {}
         try:
-            frame = pl.read_csv(self.path, infer_schema_length=0, null_values=[""])
+            frame = pl.read_csv(self.path, infer_schema_length=0, null_values=[""], glob=False)
         except FileNotFoundError:
             raise TraceError(self.path, "is not there") from None
         except pl.exceptions.NoDataError:

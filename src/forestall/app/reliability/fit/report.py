@@ -14,6 +14,7 @@ from forestall.reliability.fits import plots
 from forestall.show import closing, words
 from forestall.show.blocks import Listing, Table
 from forestall.show.facts import flat
+from forestall.show.lettering import plain_letters
 from forestall.show.report import Report, Section
 from forestall.show.style import has_matplotlib, legend, new_figure, tick_text
 from forestall.show.svg import save
@@ -260,6 +261,7 @@ def quieten(figure: Figure) -> None:
 def settle(figure: Figure) -> None:
     """Lay the figure out once and for all, so that saving does not draw it a first time for that
     alone."""
+    plain_letters(figure)
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
