@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,6 +94,19 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
             kept.write_bytes(spoil(kept.read_bytes()))
             assert begin(tmp_path).communicate()[0].split() == ["4", "1"]
     assert begin(tmp_path).communicate()[0].split() == ["4", "0"]
+
+
+def test_a_full_disk_keeps_nobody_from_compiling(tmp_path: Path) -> None:
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)); "
+    for _ in range(2):
+        assert begin(tmp_path, full + CALL).communicate()[0].split() == ["4", "1"]
+    (folder,) = (tmp_path / "kept").iterdir()
+    for name, age in (("old", 2e5), ("new", 0.0)):
+        place = folder / f"x.nbc.tmp.{name}"
+        place.touch()
+        os.utime(place, times=(time.time() - age,) * 2)
+    assert begin(tmp_path).communicate()[0].split() == ["4", "1"]
+    assert [one.name for one in folder.glob("*.tmp.*")] == ["x.nbc.tmp.new"]
 
 
 def test_only_a_folder_of_ones_own_is_taken(

@@ -145,6 +145,15 @@ ROWS: Mapping[str, Row] = {
 }  # fmt: skip
 
 
+LIKE: Mapping[str, str] = {
+    "backtest promises": "trial", "futures": "trial", "demo": "simulate", "replay": "trial",
+    "reliability": "trial", "calibrate": "trial", "assess scores": "trial",
+    "assess alarms": "trial", "assess jobs": "trial", "assess policies": "trial",
+    "assess trial": "trial", "assess predictors": "trial", "assess collection": "trial",
+}  # fmt: skip
+"""Commands that write through the same functions as a row does."""
+
+
 def write_inputs(folder: Path, call: Callable[[str], object]) -> None:
     """Write the inputs of all rows; `call` runs a command that makes one of them."""
     job_log(folder / "jobs.csv", 20)

@@ -12,11 +12,14 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from faults.cells import Bench, Ran, fine, litter, mended
-from faults.commands import ROWS, Row
+from faults.commands import LIKE, ROWS, Row
+from forestall.cli.application import app
 
 AWAY = "/nonexistent/folder"
 HARMLESS = {
@@ -158,3 +161,28 @@ def test_what_changes_nothing(bench: Bench, row: Row, fault: str) -> None:
     fine(row, done)
     assert row.seen(bench.target) == after
     assert litter(bench.target) == []
+
+
+def commands_that_write() -> set[str]:
+    """Return the commands that take a place to write results to."""
+    found = set()
+
+    def walk(command: Any, path: tuple[str, ...]) -> None:
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            if any(one.name in ("out", "openmetrics") for one in command.params):
+                found.add(" ".join(path))
+            return
+        context = command.make_context("x", [], resilient_parsing=True)
+        for name in command.list_commands(context):
+            walk(command.get_command(context, name), (*path, name))
+
+    walk(typer.main.get_command(app), ())
+    return found
+
+
+def test_each_command_that_writes_has_a_row() -> None:
+    known = {name for name in commands_that_write()
+             if any(row.words.startswith(f"{name} ") for row in ROWS.values())}  # fmt: skip
+    assert commands_that_write() - known == LIKE.keys()
+    assert set(LIKE.values()) <= ROWS.keys()

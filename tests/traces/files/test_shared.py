@@ -1,4 +1,4 @@
-"""Links that somebody put into a shared folder are not followed."""
+"""Folders in which others may write: links of theirs are not followed, theirs are not worked in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from forestall.live.agent.processes import GuestProcesses
 from forestall.live.agent.status import write_status
 from forestall.live.guest.files import GuestFiles, StayRecord
 from forestall.model.errors import TraceError
-from forestall.traces.files.shared import make_own, open_own
+from forestall.traces.files.shared import check_not_planted, make_own, open_own
 
 
 @pytest.fixture
@@ -46,10 +46,10 @@ def test_neither_a_link_nor_the_folder_of_another_user_is_ours(tmp_path: Path) -
 def test_an_agent_writes_through_no_link(tmp_path: Path, victim: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
-    for name in (".status.json.new", "agent.lock"):
+    for name in ("status.json", "agent.lock"):
         (here / name).symlink_to(victim)
-    with pytest.raises(OSError, match="symbolic links"):
-        write_status(here, {"time": 1.0})
+    write_status(here, {"time": 1.0})
+    assert not (here / "status.json").is_symlink()
     with pytest.raises(TraceError, match="symbolic links"), only_agent(here):
         pass
     (here / "guests").symlink_to(tmp_path)
@@ -72,3 +72,16 @@ def test_a_guest_writes_through_no_link(tmp_path: Path, victim: Path) -> None:
     with pytest.raises(TraceError, match="link"):
         GuestFiles(tmp_path, "two").make()
     assert victim.read_text() == "precious"
+
+
+def test_a_folder_of_another_that_all_may_write_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o777)
+    check_not_planted(tmp_path)  # one's own
+    monkeypatch.setattr(os, "geteuid", lambda: 12_345)
+    for work in (lambda: only_agent(tmp_path).__enter__(), GuestFiles(tmp_path, "solver").make):
+        with pytest.raises(TraceError, match=r"is another user's, and anyone may write to it"):
+            work()
+    tmp_path.chmod(0o755)
+    check_not_planted(tmp_path)

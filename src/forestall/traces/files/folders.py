@@ -53,7 +53,8 @@ def filling(folder: Path, names: Sequence[str], *, locked: bool = False) -> Iter
         _remove_empty(made)
         raise TraceError(folder, f"cannot be a folder for results: {error.strerror}") from None
     try:
-        mend(folder)
+        if not locked:
+            mend(folder)
         _tidy(folder)
         yield fresh
         with nullcontext() if locked else _locked(folder):
@@ -127,6 +128,7 @@ def _commit(folder: Path, fresh: Path, names: Sequence[str]) -> None:
     for place, _, files in os.walk(fresh):
         for name in (*files, ""):
             flush(Path(place, name))
+    _check_ours(folder / WHOLE)
     _carry_out(folder)  # of one who died since
     os.rename(fresh, folder / WHOLE)
     try:
