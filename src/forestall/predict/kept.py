@@ -134,7 +134,7 @@ def _metrics(held: Held, nodes: int) -> Metrics:
     return Metrics(
         time,
         held.array("node", np.int64, len(time), least=0, most=max(nodes, own) - 1),
-        held.array("value", kind, len(time), len(names), nan=True, unbounded=True),
+        held.array("value", kind, len(time), len(names), nan=True, least=-1e150, most=1e150),
         names,
         own,
         _names(held, "node_names"),

@@ -107,8 +107,8 @@ def read_table(folder: Path, nodes: int) -> Tabulated:
         horizons = check.seconds(held.listed("horizons"))
         bounds = {"least": -MAX_SECONDS, "most": MAX_SECONDS, "rising": True}
         times = held.array("times", np.int64, None, **bounds)
+        held.hold("times", len(times) > 0, "at least one moment")
         shape = (len(times), nodes, len(horizons))
         hazard = held.array("hazard", np.float32, *shape, least=0, rising=True)
-        held.hold("times", len(times) > 0, "at least one moment")
         held.hold("horizons", horizons[-1] < MAX_SECONDS, f"seconds below {MAX_SECONDS}")
     return Tabulated(times, hazard, tuple(horizons))
