@@ -80,14 +80,13 @@ def _failures(held: Held, nodes: int) -> Failures:
         words = held.texts("kinds")
         code = held.array("kind", np.int32, count, least=0, most=len(words) - 1)
         kind = tuple(words[one] for one in code.tolist())
+    service: tuple[Any, Any, Any] = None, None, None
     if "service_start" in held.arrays:
         start, end = (
             held.array(name, np.int64, own, least=-(2**61), most=2**61)
             for name in ("service_start", "service_end")
         )
         service = start, end, held.array("service_new", np.bool_, own)
-    else:
-        service = None, None, None
     return Failures(
         time,
         held.array("node", np.int64, count, least=0, most=nodes - 1),
