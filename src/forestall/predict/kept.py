@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.failures import Failures
-from forestall.model.held import MOST_NODES, Held
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.model.ras import RasLog, Severity
 from forestall.model.units import MAX_SECONDS
+from forestall.traces.files.held import MOST_NODES, Held
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.held import Held
+from forestall.traces.files.held import Held
 
 with lazily():
     from forestall.predict.boosted import trees_kernels

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import fails_within, outcome_known
@@ -29,6 +28,7 @@ from forestall.predict.linear.forecasts import best_window
 from forestall.predict.linear.pool import pooled
 from forestall.predict.linear.shares import DAY, Shares
 from forestall.predict.linear.starts import is_stationary
+from forestall.traces.files.held import Held
 
 CELLS = 300_000
 """How many moments and nodes the pooling looks at, at most."""

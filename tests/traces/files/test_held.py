@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from forestall.model.errors import ParameterError
-from forestall.model.held import Held
+from forestall.traces.files.held import Held
 
 
 def held(**values: Any) -> Held:
