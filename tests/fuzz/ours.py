@@ -127,13 +127,13 @@ def _logs(folder: Path) -> None:
 
     samples = [
         f"{time},{node},{0.2 + 0.6 * rng.random():.3f},{rng.random():.3f}"
-        for time in range(0, 40 * 86_400, 6 * 3600)
+        for time in range(160 * 86_400, 200 * 86_400, 6 * 3600)
         for node in range(16)
     ]
     for name, some in (
-        ("failures.csv", failed(0, 43_200, 80)),
+        ("failures.csv", failed(0, 43_200, 400)),
         ("later.csv", failed(0, 2_000, 10)),
-        ("since.csv", failed(81 * 43_200, 2_000, 10)),
+        ("since.csv", failed(401 * 43_200, 2_000, 10)),
         ("metrics.csv", ["time,node,cpu,memory_free", *samples]),
     ):
         (folder / name).write_text("\n".join(some) + "\n")

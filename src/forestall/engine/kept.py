@@ -118,7 +118,8 @@ def _unpacked(plain: Any, named: Mapping[str, type]) -> Any:
     kind: Any = named[plain[_CLASS]]
     rest = {name: _unpacked(one, named) for name, one in plain.items() if name != _CLASS}
     for name, value in rest.items():
-        told = str(kind.__annotations__[name])
+        hint = kind.__annotations__[name]
+        told = getattr(hint, "__forward_arg__", getattr(hint, "__name__", ""))
         if told in _NUMBERS and type(value) not in _NUMBERS[told]:
             raise ParameterError(name, type(value).__name__, told)
         if told == "int" and not -(2**63) <= value < 2**63:

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from forestall._lazy import lazily
 from forestall.model.arrays import Bools, Floats
 from forestall.model.errors import ParameterError
-from forestall.model.held import Held
+from forestall.traces.files.held import Held
 
 with lazily():
     from scipy import optimize

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.failures import Failures
-from forestall.model.held import MOST_NODES, Held
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.model.ras import RasLog, Severity
 from forestall.model.units import MAX_SECONDS
+from forestall.traces.files.held import MOST_NODES, Held
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -80,14 +80,13 @@ def _failures(held: Held, nodes: int) -> Failures:
         words = held.texts("kinds")
         code = held.array("kind", np.int32, count, least=0, most=len(words) - 1)
         kind = tuple(words[one] for one in code.tolist())
+    service: tuple[Any, Any, Any] = None, None, None
     if "service_start" in held.arrays:
         start, end = (
             held.array(name, np.int64, own, least=-(2**61), most=2**61)
             for name in ("service_start", "service_end")
         )
         service = start, end, held.array("service_new", np.bool_, own)
-    else:
-        service = None, None, None
     return Failures(
         time,
         held.array("node", np.int64, count, least=0, most=nodes - 1),
@@ -134,7 +133,7 @@ def _metrics(held: Held, nodes: int) -> Metrics:
     return Metrics(
         time,
         held.array("node", np.int64, len(time), least=0, most=max(nodes, own) - 1),
-        held.array("value", kind, len(time), len(names), nan=True, unbounded=True),
+        held.array("value", kind, len(time), len(names), nan=True, least=-1e150, most=1e150),
         names,
         own,
         _names(held, "node_names"),

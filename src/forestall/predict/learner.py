@@ -21,11 +21,11 @@ import numpy.typing as npt
 from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import InputError, ParameterError
 from forestall.model.failures import Failures
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.entries import LEARNERS
 from forestall.predict.kept import packed, unpacked
+from forestall.traces.files.held import Held
 
 HORIZONS: tuple[int, ...] = (3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600)
 """Seconds ahead for which learners answer; in between, hazards are taken to be constant."""

@@ -13,7 +13,6 @@ from scipy.special import expit, logit
 from forestall._lazy import lazily
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.boosted.rows import NEVER, spread
 from forestall.predict.calibrate import (
@@ -28,6 +27,7 @@ from forestall.predict.entries import LEARNERS, TRIVIAL
 from forestall.predict.features.failures import service_of
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.registry import learner_class, new_learner
+from forestall.traces.files.held import Held
 from forestall.traces.streams import stream
 
 with lazily():

@@ -50,7 +50,7 @@ def test_what_was_known_comes_back_to_the_byte(tmp_path: Path) -> None:
     result = run()
     result.save(tmp_path, report=False)
     told = json.loads((tmp_path / "summary.json").read_text())["predictor"]
-    back, known = read_hazard(tmp_path, told), result.predictor.arrays()
+    back, known = read_hazard(tmp_path, told, 24), result.predictor.arrays()
     assert back.nodes.tobytes() == known.nodes.tobytes()
     assert back[1:] == known[1:]
     (tmp_path / "hazard.csv").unlink()

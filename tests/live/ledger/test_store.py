@@ -76,6 +76,16 @@ def test_what_is_added_comes_back(ledger: LiveLedger, url: str) -> None:
     assert balance.intents == {"confirmed": 3}
 
 
+@pytest.mark.parametrize("content", [b"", b"\n", b"no ledger at all" * 400])
+def test_a_file_that_is_none_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match="is no ledger"):
+        LiveLedger(f"sqlite:///{path}", writes=False)
+    assert path.read_bytes() == content
+    assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
+
+
 def test_the_same_again_is_there_once(ledger: LiveLedger) -> None:
     for rows in day():
         ledger.add(*rows)

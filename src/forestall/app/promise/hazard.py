@@ -11,13 +11,13 @@ from forestall._compile import records
 from forestall.app.kit import log as logs
 from forestall.app.kit.folder import SUMMARY
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.held import Held
 from forestall.model.units import MAX_SECONDS
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.hazard.hazard_kernels import HAZARD, Hazard, hazard_of
 from forestall.simulate.kit.failures import expected_downtime
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.guard import making
+from forestall.traces.files.held import Held
 
 if TYPE_CHECKING:
     from forestall.simulate.promise.parameters import Parameters
@@ -98,5 +98,5 @@ def read_hazard(folder: Path, told: dict[str, Any], nodes: int) -> Hazard:
             table[name] = logs.whole(log, name, path, bounds=bounds, needed=every)
     with making(folder / SUMMARY, "summary of a run"):
         held, law = Held(told), ("shape", "prior_failures", "prior_exposure")
-        numbers = [held.number(name, 0, above=True) for name in law]
-        return hazard_of(table, *numbers, held.whole("downtime", 0))
+        shape, failures, exposure = (held.number(name, 0, above=True) for name in law)
+        return hazard_of(table, shape, failures, exposure, held.whole("downtime", 0))

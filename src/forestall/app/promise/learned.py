@@ -11,7 +11,6 @@ from forestall.app.kit.beside import NOTHING, Beside
 from forestall.app.kit.predictor_files import described, spoken
 from forestall.engine.promise.plugin import Placement, Plugin
 from forestall.model.errors import ParameterError, TraceError
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.model.units import MAX_SECONDS
 from forestall.predict import settings as check
@@ -21,6 +20,7 @@ from forestall.simulate.kit.failures import expected_downtime
 from forestall.traces.files import budget
 from forestall.traces.files.bundle import read_bundle, write_bundle
 from forestall.traces.files.guard import making
+from forestall.traces.files.held import Held
 
 if TYPE_CHECKING:
     from forestall.model.failures import Failures
@@ -119,10 +119,11 @@ def read_table(folder: Path, nodes: int) -> Tabulated:
     with making(path, WHAT):
         held = Held(values, arrays)
         horizons = check.seconds(held.listed("horizons"))
-        bounds = {"least": -MAX_SECONDS, "most": MAX_SECONDS, "rising": True}
-        times = held.array("times", np.int64, None, **bounds)
+        times = held.array(
+            "times", np.int64, None, least=-MAX_SECONDS, most=MAX_SECONDS, rising=True
+        )
+        held.hold("times", len(times) > 0, "at least one moment")
         shape = (len(times), nodes, len(horizons))
         hazard = held.array("hazard", np.float32, *shape, least=0, rising=True)
-        held.hold("times", len(times) > 0, "at least one moment")
         held.hold("horizons", horizons[-1] < MAX_SECONDS, f"seconds below {MAX_SECONDS}")
     return Tabulated(times, hazard, tuple(horizons))

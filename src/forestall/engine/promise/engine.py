@@ -40,12 +40,12 @@ from forestall.engine.promise.transitions import JOBS, NODES
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.errors import ParameterError, TransitionError
 from forestall.model.events import Event, EventKind
-from forestall.model.held import Held
 from forestall.model.nodes import NodeSet
 from forestall.model.quotes import Quote
 from forestall.predict.foreseen_kernels import FAR, Foreseen
 from forestall.predict.hazard.hazard_kernels import Hazard
 from forestall.predict.table_kernels import HazardTable
+from forestall.traces.files.held import Held
 
 with lazily():
     from forestall.engine.promise import (

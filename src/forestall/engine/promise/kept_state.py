@@ -14,10 +14,10 @@ from forestall.decide.promise.planned_risk_kernels import Planned
 from forestall.decide.promise.search_state import new_scratch
 from forestall.engine.kept import parts
 from forestall.engine.promise.state import DECISION, JOB, TASK, Prediction, State, as_now
-from forestall.model.held import Held
 from forestall.predict.foreseen_kernels import FAR, FORESEEN, Foreseen
 from forestall.predict.hazard.hazard_kernels import HAZARD, Hazard
 from forestall.predict.table_kernels import HazardTable
+from forestall.traces.files.held import Held
 
 _FAR: Final = int(FAR)
 

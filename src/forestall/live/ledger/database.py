@@ -33,6 +33,9 @@ _WAIT: Final = 10
 """s that a statement waits for others, and a connection for its server."""
 
 
+_MAGIC: Final = b"SQLite format 3\0"
+
+
 class Database:
     """A ledger's database, by its URL.
 
@@ -73,6 +76,8 @@ class Database:
         """Read in one transaction, which sees one moment. Raises LedgerError where that fails."""
         if self.is_file and not self._path.is_file():
             raise LedgerError(self.name, "is not there")
+        if self.is_file and not self._writer:
+            self._check_magic()
         try:
             with self._engine.connect().execution_options(**_READS) as connection:
                 if not self.is_file:
@@ -127,6 +132,16 @@ class Database:
             told = f"is a ledger of a newer forestall (step {current}); install that one"
             raise LedgerError(self.name, told) from None
         return current
+
+    def _check_magic(self) -> None:
+        """Raise LedgerError for a file that is no database: SQLite would make one of some."""
+        try:
+            with self._path.open("rb") as file:
+                head = file.read(len(_MAGIC))
+        except OSError as error:
+            raise LedgerError(self.name, f"cannot be read: {error.strerror}") from None
+        if head != _MAGIC:
+            raise LedgerError(self.name, "is no ledger")
 
     def _connection(self) -> sa.Connection:
         """Return the writer's connection, a new one where it was lost, with its lock."""

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import ahead_of, node_seconds, probability
 from forestall.predict.learner import ExactLearner, State
+from forestall.traces.files.held import Held
 
 
 class Constant(ExactLearner):

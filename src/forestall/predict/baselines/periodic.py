@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import histories, probability, service
 from forestall.predict.baselines.rate import SHAPES, UNSEEN, law_of_rates
 from forestall.predict.learner import ExactLearner, State
 from forestall.reliability.nodes.nodes import negative_binomial
+from forestall.traces.files.held import Held
 
 HOUR: Final = 3600
 WEEK: Final = 168 * HOUR

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import (
     ahead_of,
@@ -20,6 +19,7 @@ from forestall.predict.baselines.histories import (
 )
 from forestall.predict.learner import ExactLearner, State
 from forestall.reliability.nodes.nodes import negative_binomial
+from forestall.traces.files.held import Held
 
 SHAPES = (0.05, 1e4)
 """Least and greatest shape of the law of rates that is believed."""

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import (
     ahead_of,
@@ -22,6 +21,7 @@ from forestall.predict.baselines.histories import (
 )
 from forestall.predict.learner import ExactLearner, State
 from forestall.reliability.nodes.nodes import negative_binomial
+from forestall.traces.files.held import Held
 
 EDGES: Floats = np.concatenate(([0.0], 300.0 * 2.0 ** np.arange(21)))
 """Where bins of age begin, s: 0, 5 min, and so on by factors of 2 up to 10 years."""

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import MissingExtraError, ParameterError
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.boosted.rows import SampledMoments, decisions
@@ -26,6 +25,7 @@ from forestall.predict.calibrate import (
 )
 from forestall.predict.features.features import Rows, Vocabulary, Walk
 from forestall.predict.learner import HORIZONS, Learner, State
+from forestall.traces.files.held import Held
 from forestall.traces.streams import stream
 
 HELD_OUT: Final = 0.25

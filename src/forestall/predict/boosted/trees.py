@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from forestall._lazy import lazily
 from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.held import Held
+from forestall.traces.files.held import Held
 
 with lazily():
     from forestall.predict.boosted import trees_kernels
@@ -106,6 +106,8 @@ class Trees:
             group=held.array("group", np.int32, len(root) - 1, least=0, most=groups - 1),
             base=held.array("base", np.float64, groups),
         )
+        wide = np.abs(made.threshold) > np.finfo(np.float32).max
+        held.hold("threshold", not (wide & np.isfinite(made.threshold)).any(), "features' numbers")
         held.hold("feature", features > 0 or count == 0, "no splits, since there are no features")
         held.hold("child", made._grows(), f"trees of at most {trees_kernels.MOST_LEAVES} leaves")
         return made

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Ints
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.features.events import EventWalk, telling_kinds
 from forestall.predict.features.failures import CalendarRows, FailureWalk, kinds_of, tells_downtimes
 from forestall.predict.features.metrics import MetricRows, metric_names
 from forestall.predict.kept import plain
+from forestall.traces.files.held import Held
 
 Rows = npt.NDArray[np.float32]
 BLOCK: Final = 1 << 14

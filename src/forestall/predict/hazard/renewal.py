@@ -11,7 +11,6 @@ from scipy.special import betainc, gammaln
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.failures import Failures
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import (
     NodeHistories,
@@ -24,6 +23,7 @@ from forestall.predict.baselines.histories import (
 from forestall.predict.hazard.fit import GapLaw, most_likely, seen_in
 from forestall.predict.hazard.hazard_kernels import DAY
 from forestall.predict.learner import ExactLearner, State
+from forestall.traces.files.held import Held
 
 LONGEST = 1e7
 """The longest mean gap that is told apart from one without end, days."""

@@ -12,7 +12,6 @@ from scipy.special import expit
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import service
@@ -22,6 +21,7 @@ from forestall.predict.linear.learners import Autoregressive
 from forestall.predict.linear.shares import DAY
 from forestall.predict.rules.items import FailureLookup, TypedRecords
 from forestall.predict.rules.rules import EventRules
+from forestall.traces.files.held import Held
 from forestall.traces.streams import stream
 
 CELLS = 200_000

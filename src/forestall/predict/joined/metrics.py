@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
-from forestall.model.held import Held
 from forestall.model.metrics import Metrics
 from forestall.predict.joined.joined_kernels import follow_metric
+from forestall.traces.files.held import Held
 
 FAST: Final = 0.3
 SLOW: Final = 0.05

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import fails_within, outcome_known
@@ -28,6 +27,8 @@ from forestall.predict.linear.counts import (
 from forestall.predict.linear.forecasts import best_window
 from forestall.predict.linear.pool import pooled
 from forestall.predict.linear.shares import DAY, Shares
+from forestall.predict.linear.starts import is_stationary
+from forestall.traces.files.held import Held
 
 CELLS = 300_000
 """How many moments and nodes the pooling looks at, at most."""
@@ -267,6 +268,8 @@ class _ByArma(Counting):
         ar, ma = (held.array(name, np.float64, None) for name in ("ar", "ma"))
         for name, given, part in (("ar", ar, self.orders[0]), ("ma", ma, self.orders[1])):
             held.hold(name, len(given) <= self.order * part, f"at most {self.order * part} numbers")
+            sound = is_stationary(given if name == "ar" else -given)
+            held.hold(name, sound, "coefficients of a series that does not grow without end")
         self.model = Arma(ar, ma, held.number("mean"), held.number("variance", 0))
 
 

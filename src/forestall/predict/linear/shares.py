@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from forestall.model.arrays import Floats, Ints
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import service
+from forestall.traces.files.held import Held
 
 DAY: Final = 86_400
 HALF_LIVES: Final = (7.0, 30.0, 90.0, 365.0, math.inf)

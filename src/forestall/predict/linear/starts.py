@@ -112,6 +112,17 @@ def starts(series: Floats, p: int, q: int) -> list[tuple[Floats, Floats]]:
     return found
 
 
+def is_stationary(ar: Floats) -> bool:
+    """Return whether an autoregression is stationary, but for rounding."""
+    row = ar.copy()
+    for m in range(len(ar) - 1, -1, -1):
+        kappa = float(row[m])
+        if abs(kappa) > 1 + 1e-6:
+            return False
+        row = (row[:m] + kappa * row[:m][::-1]) / max(1 - kappa * kappa, 1e-9)
+    return True
+
+
 def to_partial(ar: Floats) -> Floats:
     """Return the partial autocorrelations of a stationary autoregression."""
     row, partial = ar.copy(), np.zeros(len(ar))

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import (
@@ -22,6 +21,7 @@ from forestall.predict.baselines.histories import (
 from forestall.predict.learner import HORIZONS, ExactLearner, State
 from forestall.predict.neural import network
 from forestall.predict.neural.accuracy import Accuracy, accuracy
+from forestall.traces.files.held import Held
 
 FEWEST = 10
 """Failures below which nothing is learnt but the machine's rate."""

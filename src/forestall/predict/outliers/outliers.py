@@ -12,7 +12,6 @@ from scipy.special import expit
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import (
@@ -30,6 +29,7 @@ from forestall.predict.outliers.score import (
     reference_from,
     reference_of,
 )
+from forestall.traces.files.held import Held
 from forestall.traces.streams import stream
 
 CELLS = 2_000_000

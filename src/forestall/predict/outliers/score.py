@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats
-from forestall.model.held import Held
 from forestall.predict.outliers.robust import Cloud, robust_cloud
+from forestall.traces.files.held import Held
 
 Side = Literal["high", "low", "both"]
 Method = Literal["univariate", "mahalanobis"]

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from forestall.model.arrays import Bools, Ints
-from forestall.model.held import Held, refused
 from forestall.model.observations import Observations
 from forestall.model.ras import Severity
+from forestall.traces.files.held import Held, refused
 
 ANY = "any"
 """The kind that stands for every failure."""

@@ -26,9 +26,9 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.rules.items import FailureLookup, Item, TypedRecords, item_of
+from forestall.traces.files.held import Held
 
 MOST_ITEMS = 200
 """Items of a scope and window that are combined: those seen before most failures ..."""

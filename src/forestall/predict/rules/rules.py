@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
 from forestall.model.errors import ParameterError
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import service
@@ -25,6 +24,7 @@ from forestall.predict.rules.items import (
     present,
 )
 from forestall.predict.rules.mining import Limits, Mined, mine, mined_of
+from forestall.traces.files.held import Held
 
 CELLS = 500_000
 """How many moments and nodes are looked at together."""

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import fails_within, outcome_known
 from forestall.predict.learner import HORIZONS, Learner, State
 from forestall.predict.semi_markov import foresight, load, updown
 from forestall.predict.semi_markov.states import HOLD, TH1, TH2
+from forestall.traces.files.held import Held
 
 WAYS: Final = ("auto", "use", "ignore")
 FORMS: Final = ("auto", "updown", "load")

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Floats, Ints
-from forestall.model.held import Held
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.predict.semi_markov.learning import (
@@ -28,6 +27,7 @@ from forestall.predict.semi_markov.learning import (
 )
 from forestall.predict.semi_markov.process import SemiMarkov
 from forestall.predict.semi_markov.states import NAMES, host_states, on_grid, stays
+from forestall.traces.files.held import Held
 
 STEP: Final = 300
 """Seconds of a step of the process."""

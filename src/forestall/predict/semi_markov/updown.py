@@ -21,7 +21,6 @@ from scipy.special import gammaln
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.failures import Failures
-from forestall.model.held import Held
 from forestall.model.observations import Observations
 from forestall.predict.baselines.histories import (
     FOREVER,
@@ -30,6 +29,7 @@ from forestall.predict.baselines.histories import (
     ranks,
     service,
 )
+from forestall.traces.files.held import Held
 
 HOUR: Final = 3600
 DAY: Final = 86_400
