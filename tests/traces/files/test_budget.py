@@ -84,7 +84,7 @@ def test_what_would_fit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         budget.require(8.8e9, "{nodes}: 100,000,000 nodes", count=100_000_000, of="nodes")
     assert str(caught.value) == (
         "nodes: 100,000,000 nodes would take 8.80 GB of memory, and 800 MB may be used; at most "
-        "9,090,909 nodes fit; allow more with --max-memory (FORESTALL_MAX_MEMORY)"
+        "9,090,909 nodes fit; allow more with max_memory (FORESTALL_MAX_MEMORY)"
     )
     assert (caught.value.needed, caught.value.allowed) == (8_800_000_000, 800_000_000)
     with pytest.raises(MemoryLimitError, match=r"^a\{b\}: it would take .*; or fewer; allow"):

@@ -81,7 +81,7 @@ def test_a_site_and_a_run_from_pipes(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_standard_input(
     tmp_path: Path, given: Callable[[bytes], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log = failure_log(tmp_path / "failures.csv")
+    log = failure_log(tmp_path / "failures.csv").relative_to(tmp_path)
     plain = call(capsys, "traces", "info", log)
     given(log.read_bytes())
     said = call(capsys, "traces", "info", "-")

@@ -23,8 +23,11 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), max
 def jobs(draw: st.DrawFn) -> Jobs:
     count = draw(st.integers(1, 8))
     columns = [
-        np.array(draw(st.lists(WHOLE, min_size=count, max_size=count)), dtype=np.int64)
-        for _ in COLUMNS
+        np.array(
+            draw(st.lists(WHOLE, min_size=count, max_size=count, unique=name == "job")),
+            dtype=np.int64,
+        )
+        for name in COLUMNS
     ]
     columns[1] = np.sort(np.abs(columns[1]))
     columns[4] = np.where(columns[4] > 0, columns[4], -1)

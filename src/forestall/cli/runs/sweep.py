@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 from pydantic import Field
@@ -30,6 +30,16 @@ REPORT = (Choice("report", OUTPUT, "Draw figures and write report.html.", flag=T
 
 
 app = typer.Typer()
+
+
+On: TypeAlias = Annotated[
+    str | None,
+    Setting(
+        "Run points on a cluster: slurm, slurm:partition=NAME,time=2h, or dask://HOST:PORT",
+        shown="WHERE",
+        group=OUTPUT,
+    ),
+]
 
 
 @command(
@@ -74,14 +84,7 @@ def sweep(
             group=OUTPUT,
         ),
     ] = None,
-    on: Annotated[
-        str | None,
-        Setting(
-            "Run points on a cluster: slurm, slurm:partition=NAME,time=2h, or dask://HOST:PORT",
-            shown="WHERE",
-            group=OUTPUT,
-        ),
-    ] = None,
+    on: On = None,
     config: Config = None,
     force: Force = False,
     quiet: Quiet = False,

@@ -51,7 +51,7 @@ MANY: Final = 1000
 """Of more nodes the test of their spread is by the chi-square distribution, not by simulation."""
 
 
-class Held(NamedTuple):
+class SecondHalf(NamedTuple):
     """What became, in the second half of the records, of nodes named in the first.
 
     Attributes
@@ -126,7 +126,7 @@ class Lemons:
     lost_hours: Floats | None
     signals: Signals
     spread: tuple[Overdispersion, ...]
-    held: Held | None
+    held: SecondHalf | None
     false_discovery_rate: float
     level: float
 
@@ -438,7 +438,7 @@ def _held(
     nodes: tuple[Ints, Bools],
     false_discovery_rate: float,
     level: float,
-) -> Held | None:
+) -> SecondHalf | None:
     """Return how nodes that are lemons by the first half of the records did in the second."""
     begin, until = fleet.history.span
     middle = (begin + until) // 2
@@ -466,9 +466,11 @@ def _held(
     weight = after * pace
     theirs, others = float(weight[named].sum()), float(weight[~named].sum())
     if not named.any() or theirs <= 0 or others <= 0:
-        return Held(0, 0, 0.0, Interval(math.nan, math.nan, math.nan), int(second.sum()))
+        return SecondHalf(0, 0, 0.0, Interval(math.nan, math.nan, math.nan), int(second.sum()))
     expected = rest * theirs / others
-    return Held(int(named.sum()), mine, expected, _ratio(mine, rest, theirs / others, level), rest)
+    return SecondHalf(
+        int(named.sum()), mine, expected, _ratio(mine, rest, theirs / others, level), rest
+    )
 
 
 def _ratio(one: int, other: int, exposure: float, level: float) -> Interval:

@@ -18,7 +18,7 @@ from forestall.model.errors import MemoryLimitError
 from forestall.model.units import parse_size, told_bytes
 
 VARIABLE: Final = "FORESTALL_MAX_MEMORY"
-MORE: Final = f"allow more with --max-memory ({VARIABLE})"
+MORE: Final = f"allow more with {{max_memory}} ({VARIABLE})"
 SHARE: Final = 0.8
 """Of what is free."""
 SLACK: Final = 2 << 30
