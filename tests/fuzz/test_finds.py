@@ -84,6 +84,11 @@ FINDS = (
     Find("ras.log", b"2005-06-05-01.55.08.697467 R11-M0 RAS KERNEL FATAL rts panic!\n"
          b"2005-06-05-02.55.08.697467 R11-M0 RAS KERNEL FA\n2005-06-05-03.5",
          "traces filter {} --out found.csv", "", 0),
+    Find("wide.swf", b"; UnixStartTime: 1767225600\n" + b"".join(
+         b"%d 0 0 %d 1000000 -1 -1 -1 -1 -1 1 1 1 -1 1 -1 -1 -1\n" % (k, 2**35)
+         for k in range(1, 200)), "report {}", "wide.swf: its runs took 1.9e+15 node-hours"),
+    Find("arms.csv", b"node,arm,pair\nn1,act,0\nn2,control,0\nn3,act,1\n",
+         "assess trial {} sacct.txt", "arms.csv: pair: expected one node to act on"),
     Find("alarms.csv", b"time,node\n100,1\n", "assess alarms {} --failures failures.csv", "", 0),
     Find("alarms.csv", b"time,node\n900000000,1\n",
          "assess alarms {} --failures failures.csv --days 2", "No alarms", 0),

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from forestall.model.errors import TraceError
 from forestall.traces.files.delimited import Int, read_sheet
 from forestall.traces.files.guard import reader
 
@@ -45,4 +46,8 @@ def read_arms(path: str | Path) -> TrialArms:
     )
     sheet.findings.cleaning(int(sheet.keep.sum()), "nodes")
     arm = np.array([ARMS[word] for word in words], dtype=np.int64)
+    acted, control = np.sort(pair[arm == 1]), np.sort(pair[arm == 0])
+    paired = pair[arm >= 0].min(initial=0) >= 0
+    if paired and not (np.array_equal(acted, control) and len(np.unique(acted)) == len(acted)):
+        raise TraceError(path, "expected one node to act on and one control in each", field="pair")
     return TrialArms(tuple(nodes), arm, np.where(arm < 0, -1, pair))

@@ -10,7 +10,9 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from forestall.adapters.slurm import read
 from forestall.adapters.slurm.queue import joined_starts
@@ -34,6 +36,7 @@ from forestall.app.site.windows import (
     younger,
 )
 from forestall.model.errors import ParameterError, TraceError
+from forestall.model.site.job_records import NEVER
 from forestall.model.site.site_records import SiteRecords
 from forestall.model.spelling import named
 from forestall.model.units import parse_duration
@@ -51,6 +54,9 @@ __all__ = [
     "TIMEOUT", "GivenRecords", "asked_of", "check_zone", "cut", "gather", "is_dated", "moment",
     "on_clock_of", "span", "spoken", "window", "younger",
 ]  # fmt: skip
+
+MOST_SECONDS: Final = 2.0**62
+"""Node-seconds of all runs, at most: their sums are 64-bit whole numbers."""
 
 
 def gather(given: GivenRecords, progress: Progress | None = None) -> SiteRecords:
@@ -70,6 +76,7 @@ def gather(given: GivenRecords, progress: Progress | None = None) -> SiteRecords
             parts.append(_read(kind, paths, given))
             steps()
     site = _together(parts)
+    _check_sums(site, given)
     for path in files.get("failures", ()):
         site = with_failures(site, path, given)
         steps()
@@ -254,6 +261,19 @@ def _asked_slurm(given: GivenRecords) -> SiteRecords:
     else:
         begin = moment(since, "since", given.zone, True)
     return read.ask(begin, until, timeout=given.timeout, strict=given.strict)
+
+
+def _check_sums(site: SiteRecords, given: GivenRecords) -> None:
+    """Raise TraceError where what runs took does not fit 64 bits: sums would wrap, unseen."""
+    runs = site.accounting
+    if runs is None:
+        return
+    took = np.where(runs.end < NEVER, runs.end - runs.start, 0).clip(0).astype(np.float64)
+    for what, each in (("node", runs.nodes), ("CPU", runs.cpus), ("GPU", runs.gpus)):
+        total = float(np.dot(took, each.clip(0).astype(np.float64)))
+        if total >= MOST_SECONDS:
+            said = f"its runs took {total / 3600:.1e} {what}-hours; are times in seconds?"
+            raise TraceError(", ".join(map(str, given.paths)) or runs.source, said)
 
 
 def _together(parts: list[SiteRecords]) -> SiteRecords:

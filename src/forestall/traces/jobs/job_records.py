@@ -205,7 +205,7 @@ def _times(sheet: TextColumns) -> tuple[Int, Int, bool]:
 def _cores(sheet: TextColumns) -> Int:
     if not sheet.has("cores"):
         return np.full(len(sheet), UNKNOWN_CORES)
-    return sheet.whole("cores", low=0, blank=UNKNOWN_CORES)
+    return sheet.whole("cores", low=0, below=2**31, blank=UNKNOWN_CORES)
 
 
 def _node_texts(
