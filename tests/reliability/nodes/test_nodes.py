@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.reliability.history.history import History, history
+from forestall.reliability.nodes import nodes
 from forestall.reliability.nodes.nodes import (
     NodeReport,
     adjusted,
@@ -275,3 +276,29 @@ def test_the_likeliest_negative_binomial() -> None:
     best = scipy.optimize.minimize(loss, np.log([1.0, 0.03]), method="Nelder-Mead", tol=1e-10)
     assert found.loglik == pytest.approx(-best.fun, rel=1e-9)
     assert (found.shape, found.rate) == pytest.approx(tuple(np.exp(best.x)), rel=1e-3)
+
+
+def test_failures_dealt_one_by_one_are_those_of_the_multinomial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many nodes with few failures: the same law, drawn in another way."""
+    share = np.random.default_rng(1).dirichlet(np.full(40, 3.0))
+    rows, total = 20_000, 7
+    many = nodes._distances(np.random.default_rng(2), total, share, rows)
+    monkeypatch.setattr(nodes, "MANY", 1)
+    one_by_one = nodes._distances(np.random.default_rng(3), total, share, rows)
+    assert one_by_one.mean() == pytest.approx(many.mean(), rel=0.02)
+    assert np.quantile(one_by_one, [0.1, 0.5, 0.9]) == pytest.approx(
+        np.quantile(many, [0.1, 0.5, 0.9]), rel=0.03
+    )
+
+
+def test_a_node_far_beyond_all_others_takes_no_time() -> None:
+    """One wrong number makes a fleet of a million."""
+    count = np.zeros(1_000_000, dtype=np.int64)
+    count[[3, 5, 771_833]] = 40, 19, 1
+    found = overdispersion(count, np.ones(len(count)), np.random.default_rng(1))
+    assert found.draws == 999
+    assert found.p_value == 0.001
+    count[:] = 1
+    assert overdispersion(count, np.ones(len(count)), np.random.default_rng(1)).draws == 0

@@ -29,6 +29,9 @@ with lazily():
 SHAPES = (1e-6, 1e5)
 """Between these lies the shape of a distribution of rates; beyond the latter rates are alike."""
 STEPS = 100
+MANY = 50_000
+"""To more nodes failures are dealt out one by one; of more failures, too, by the chi-square
+distribution alone."""
 Side = Literal["more", "fewer", "either"]
 Against = Literal["chance", "fleet"]
 Control = Literal["bh", "by"]
@@ -269,18 +272,31 @@ def overdispersion(
     if freedom < 1 or total == 0:
         return Overdispersion(statistic, freedom, 1.0, math.nan)
     p = float(gammaincc(freedom / 2, statistic / 2))
-    if rng is None:
+    if rng is None or min(len(seen), total) > MANY:
         return Overdispersion(statistic, freedom, p, statistic / freedom)
     if draws < 1:
         raise ParameterError("draws", draws, "at least 1")
     far = 0
-    rows = max(1, 1_000_000 // len(seen))
+    rows = max(1, 1_000_000 // min(len(seen), max(total, MANY)))
     for done in range(0, draws, rows):
-        dealt = rng.multinomial(total, share, size=min(rows, draws - done))
-        distance = ((dealt - expected) ** 2 / expected).sum(axis=1)
+        distance = _distances(rng, total, share, min(rows, draws - done))
         far += int(np.count_nonzero(distance >= statistic * (1 - 1e-12)))
     p = (far + 1) / (draws + 1)
     return Overdispersion(statistic, freedom, p, statistic / freedom, draws)
+
+
+def _distances(rng: np.random.Generator, total: int, share: Floats, rows: int) -> Floats:
+    """Return Pearson's chi-square, float64[rows], of `total` failures dealt out so often by these
+    shares. To many nodes they are dealt one by one: nearly all of these get none."""
+    expected = total * share
+    if len(share) <= MANY:
+        dealt = rng.multinomial(total, share, size=rows)
+        return np.asarray(((dealt - expected) ** 2 / expected).sum(axis=1))
+    node = np.searchsorted(np.cumsum(share), rng.random((rows, total)))
+    place = np.minimum(node, len(share) - 1) + np.arange(rows)[:, None] * len(share)
+    met, often = np.unique(place, return_counts=True)
+    squares = often**2 / expected[met % len(share)]
+    return np.asarray(np.bincount(met // len(share), squares, rows) - total)
 
 
 def negative_binomial(count: npt.ArrayLike, exposure: npt.ArrayLike) -> NegativeBinomial:

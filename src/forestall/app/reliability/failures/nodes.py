@@ -32,6 +32,8 @@ BURST_DRAWS: Final = (99, 999)
 BURST_WORK: Final = 1_000_000
 """Failures that are simulated in all, where that gives a number of logs between these."""
 FLEET_DRAWS: Final = 999
+MOST_LISTED: Final = 50_000
+"""Of more nodes only those that failed have a row."""
 PERIOD: Final = 30 * DAY
 """Simulated failures stay in their own period of this length, s: slow change is no burst."""
 
@@ -52,11 +54,17 @@ class Worst:
     def rows(self) -> list[dict[str, Any]]:
         """Return a row a node: ``node, failures, node_days, expected``, its own rate with the exact
         interval ``rate, low, high``, the rate to expect in future ``rate_shrunk, shrunk_low,
-        shrunk_high``, by which rows are in order, ``p, q, worse, beyond_fleet``."""
+        shrunk_high``, by which rows are in order, ``p, q, worse, beyond_fleet``.
+
+        Of more than `MOST_LISTED` nodes those that never failed have none: all but their time in
+        service is alike.
+        """
         report = self.report
         if report is None:
             return []
         order = np.lexsort((report.node, report.p_value, -report.rate_shrunk))
+        if len(order) > MOST_LISTED:
+            order = order[report.failures[order] > 0]
         told = taken(
             report, "failures", "node_days", "expected", "rate", low="rate_low", high="rate_high",
             rate_shrunk="rate_shrunk", shrunk_low="low", shrunk_high="high", p="p_value",
