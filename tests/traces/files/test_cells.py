@@ -16,7 +16,8 @@ from forestall.traces.files.cells import guarded, harmless, read_back, unguarded
 from forestall.traces.files.delimited import read_sheet
 
 FORMULA = re.compile("[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-]")
-TEXTS = st.text(st.sampled_from("'=+-@\t1.e aé\uff1d"), max_size=6)
+TEXTS = st.text(st.sampled_from("'=+-@\t1.e aé\uff1d\\x\x1b\u202e"), max_size=6)
+OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u202e]")
 
 
 @given(TEXTS)
@@ -25,6 +26,7 @@ def test_one(text: str) -> None:
     assert unguarded(cell) == text
     number = re.fullmatch(r"-|[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", cell)
     assert number or not FORMULA.match(cell)
+    assert not OBEYED.search(cell)
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=20))
