@@ -12,8 +12,8 @@ from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.model.ras import RasLog, Severity
-from forestall.model.units import MAX_SECONDS
-from forestall.traces.files.held import MOST_NODES, Held
+from forestall.model.units import MAX_SECONDS, MOST_NODES
+from forestall.traces.files.held import Held
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 

@@ -18,8 +18,6 @@ from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-MOST_NODES: Final = 10_000_000
-"""Nodes that logs number, at most."""
 _GREATEST: Final = 1e100
 """Greater numbers than this are none of ours: their products are infinite."""
 _LONG: Final = 60
