@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 from forestall.model.errors import TraceError, UnwritableError
 from forestall.public.reports import Prose, markdown
@@ -121,14 +122,12 @@ def test_files_take_their_places_all_or_not_at_all(tmp_path: Path) -> None:
     assert [path.name for path in made] == ["a.txt", "b.txt"]
     assert [path.read_text() for path in made] == ["after", "new"]
 
-    class Broken:
-        dpi = 100
-
+    class Broken(Figure):
         def savefig(self, *_given: Any, **_more: Any) -> None:
             raise ValueError("no ink")
 
     with pytest.raises(ValueError, match="no ink"):
-        files.write_all(tmp_path, {"c.png": Broken()}, {"a.txt": "late"})  # type: ignore[dict-item]
+        files.write_all(tmp_path, {"c.png": Broken()}, {"a.txt": "late"})
     assert (tmp_path / "a.txt").read_text() == "after"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
 

@@ -39,7 +39,9 @@ def _plain_ticks(axis: Axis) -> None:
         """What another formatter says, without formulas."""
 
         def __init__(self, inner: Any) -> None:
-            super().__init__(lambda value, place: in_lines(inner(value, place)).replace("$", r"\$"))
+            super().__init__(
+                lambda value, place: in_lines(str(inner(value, place))).replace("$", r"\$")
+            )
 
     inner = axis.get_major_formatter()
     named = isinstance(inner, (FixedFormatter, FuncFormatter, StrCategoryFormatter))

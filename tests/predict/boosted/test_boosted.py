@@ -158,7 +158,9 @@ def test_what_was_learnt_goes_through_json() -> None:
     values, arrays = trained().learnt()
     kept = json.loads(json.dumps({n: a.tolist() for n, a in arrays.items()}))
     again = Boosted(**json.loads(json.dumps(trained().settings)))
-    again.restore(json.loads(json.dumps(values)), {n: np.asarray(a) for n, a in kept.items()})
+    again.restore(
+        json.loads(json.dumps(values)), {n: np.asarray(a, arrays[n].dtype) for n, a in kept.items()}
+    )
     o = uneven()
     np.testing.assert_array_equal(again.chances(o, LATER), trained().chances(o, LATER))
     assert again.importance() == trained().importance()

@@ -18,6 +18,7 @@ from forestall.predict.baselines.constant import Constant
 from forestall.predict.baselines.histories import fails_within
 from forestall.predict.outliers.outliers import Outlier, logistic, was_well
 from forestall.predict.outliers.score import KNOTS, curves_of, reference_from, reference_of
+from forestall.traces.files.held import Held
 
 HOUR, DAY = 3600, 86_400
 Floats = npt.NDArray[np.float64]
@@ -72,7 +73,7 @@ def test_sides(method: Any, side: Any) -> None:
     assert (up > 4) == (side in ("high", "both"))
     assert (down > 4) == (side in ("low", "both"))
     assert middle < 0.5
-    again = reference_from(law.arrays(), side, method)
+    again = reference_from(Held({}, law.arrays()), 2, side, method)
     assert np.array_equal(again.surprise(samples[:50]), law.surprise(samples[:50]))
 
 

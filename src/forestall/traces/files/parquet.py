@@ -30,7 +30,7 @@ with lazily():
 
 CELL: Final = 8
 """Bytes of a cell, about: a number, or where a text is."""
-COPIES: Final = 2
+COPIES: Final = 1.5
 """How often a table is held while it is read: packed, by Polars, and by us."""
 KEY: Final = "forestall"
 """Name of our entry in the metadata."""
