@@ -154,12 +154,11 @@ def _run(*call: str, cwd: str | None = None, given: bytes = b"") -> bytes:
 # ------------------------------------------------------------------------------- what it counts
 
 
-def counted(console: Path) -> list[int]:
-    """Return the numbers on a console so far, whole lines only."""
-    try:
-        return [int(number) for number, _ in _COUNT.findall(console.read_bytes())]
-    except FileNotFoundError:
-        return []
+def counted(*consoles: Path) -> list[int]:
+    """Return the numbers on the consoles that a machine had so far, whole lines only; a line that
+    was begun before a move is ended after it."""
+    text = b"".join(one.read_bytes() for one in consoles if one.exists())
+    return [int(number) for number, _ in _COUNT.findall(text)]
 
 
 def uptimes(console: Path) -> list[float]:

@@ -37,6 +37,9 @@ def test_what_was_counted(tmp_path: Path) -> None:
     console.write_bytes(b"Booting\r\nCOUNT 0 up=1.50\r\nCOUNT 1 up=1.6\r\nCOUNT 2 up=1")
     assert counted(console) == [0, 1]  # the last line is not whole
     assert uptimes(console) == [1.5, 1.6]
+    after = tmp_path / "after.log"
+    after.write_bytes(b".7\r\nCOUNT 3 up=1.8\r\n")
+    assert counted(console, after) == [0, 1, 2, 3]  # a move fell into a line
 
 
 def test_nothing_is_left(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def console(fleet: QemuBackend) -> Path:
 
 def numbers(fleet: QemuBackend) -> list[int]:
     runs = sorted(console(fleet).parents[1].glob("[0-9]*"))
-    return [number for run in runs for number in counted(run / "console.log")]
+    return counted(*(run / "console.log" for run in runs))
 
 
 def check(fleet: QemuBackend, node: str) -> None:

@@ -72,7 +72,7 @@ class House:
 
     def numbers(self) -> list[int]:
         """All numbers that the guest printed so far, wherever it was."""
-        return [number for run in self.had for number in counted(run.console)]
+        return counted(*(run.console for run in self.had))
 
     def check(self) -> None:
         """The guest counts, and no number was lost or came twice."""

@@ -235,7 +235,7 @@ class Day:
         told = json.loads(self.call(capsys, "list", "--json").out)
         (here,) = (one["console"] for one in told["machines"] if one["machine"] == name)
         wait_for_count(Path(here))
-        numbers = [number for console in self.consoles(name) for number in counted(console)]
+        numbers = counted(*self.consoles(name))
         assert numbers == list(range(len(numbers)))
 
     def watching(self, *words: str) -> subprocess.Popen[str]:
