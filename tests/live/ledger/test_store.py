@@ -298,6 +298,17 @@ def test_what_is_no_ledger(tmp_path: Path) -> None:
         LiveLedger(f"sqlite:///{other}", writes=False)
 
 
+def test_a_ledger_whose_own_words_are_spoilt(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    LiveLedger(f"sqlite:///{path}").close()
+    whole = path.read_bytes()
+    assert b"CREATE TABLE approvals" in whole
+    path.write_bytes(whole.replace(b"CREATE TABLE approvals", b"CR\xa0ATE TABLE approvals"))
+    for writes in (True, False):
+        with pytest.raises(LedgerError, match=r"ledger\.db: cannot be (read|written): 'utf-8'"):
+            LiveLedger(f"sqlite:///{path}", writes=writes)
+
+
 @pytest.mark.parametrize(
     "url", ["ledger.db", "sqlite://", "sqlite:///:memory:", "mysql://a/b", "", "postgresql://h"]
 )

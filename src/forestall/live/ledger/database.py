@@ -34,6 +34,8 @@ _WAIT: Final = 10
 
 
 _MAGIC: Final = b"SQLite format 3\0"
+_DAMAGE: Final = (SQLAlchemyError, UnicodeDecodeError)
+"""What a database raises that cannot be used; Python's driver decodes SQLite's own words."""
 
 
 class Database:
@@ -84,7 +86,7 @@ class Database:
                     connection = connection.execution_options(isolation_level="REPEATABLE READ")
                 with connection.begin():
                     yield connection
-        except SQLAlchemyError as error:
+        except _DAMAGE as error:
             raise self._failed("cannot be read", error) from None
 
     @contextmanager
@@ -99,7 +101,7 @@ class Database:
             connection = self._connection()
             with connection.begin():
                 yield connection
-        except SQLAlchemyError as error:
+        except _DAMAGE as error:
             if self.is_file or getattr(error, "connection_invalidated", True):
                 self._drop_writer()
             raise self._failed("cannot be written", error) from None
@@ -176,7 +178,7 @@ class Database:
             self._lock = -1
             raise LedgerError(self.name, "another process writes to it") from None
 
-    def _failed(self, what: str, error: SQLAlchemyError) -> LedgerError:
+    def _failed(self, what: str, error: Exception) -> LedgerError:
         """Return an error of the database in one line."""
         said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
         return LedgerError(self.name, f"{what}: {said}")
