@@ -11,6 +11,7 @@ exit code 1.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -35,7 +36,11 @@ def main(arguments: list[str]) -> int:
     known.add_argument("--workers", type=int, default=os.cpu_count())
     asked = known.parse_args(arguments)
     names, passed = asked.runs.split(","), 0
-    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(asked.workers) as pool:
+    anew = multiprocessing.get_context("spawn")  # a fork would have Polars without its threads
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(asked.workers, mp_context=anew) as pool,
+    ):
         os.chdir(folder)
         prepare(Path(folder))
         found = pool.map(told_of, names, repeat(Path(folder)), repeat(asked.seed))
