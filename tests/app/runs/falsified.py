@@ -146,11 +146,14 @@ def fates(folder: Path, told: list[Lie]) -> dict[str, list[str]]:
     known: dict[str, list[str]] = {"found": [], "listed": [], "escaped": []}
     for lie in told:
         certificate = tell(folder, lie, renew=True)
-        listed = any(one.covers(lie.file, lie.field) for one in honest.unchecked)
         if certificate is None or not certificate.passed:
             known["found"].append(str(lie))
-        else:
-            known["listed" if listed else "escaped"].append(str(lie))
+            continue
+        listed = any(one.covers(lie.file, lie.field) for one in honest.unchecked)
+        listed |= not {*certificate.not_checked} <= {
+            *honest.not_checked
+        }  # for want of what is gone
+        known["listed" if listed else "escaped"].append(str(lie))
     return known
 
 

@@ -33,6 +33,7 @@ from forestall.predict.semi_markov.states import NAMES
 from forestall.simulate.cycle.parameters import CycleParameters
 from forestall.simulate.cycle.tables import states_at
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.guard import within
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
@@ -141,7 +142,8 @@ def replay_guests(folder: Path, scheduler: HostScheduler | None = None) -> list[
     """
     path = folder / logs.EVENT_LOG
     summary = json_of((folder / "summary.json").read_text(encoding="utf-8"))
-    parameters = checked(CycleParameters, summary["parameters"])
+    with within(folder / "summary.json"):
+        parameters = checked(CycleParameters, summary["parameters"])
     events = logs.read_log(path, logs.names_of(EVENTS))
     estimates = _estimates(folder / CANDIDATE_LOG, parameters.scheduler)
     made, ids = _event_of()

@@ -32,6 +32,7 @@ from forestall.simulate.promise.parameters import Parameters
 from forestall.simulate.promise.prepare import foreseen_by, near_of, rules_of
 from forestall.traces.files.cells import guarded
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.guard import within
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
@@ -164,7 +165,8 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
         raise TraceError(
             folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
         )
-    parameters = checked(Parameters, summary["parameters"])
+    with within(folder / "summary.json"):
+        parameters = checked(Parameters, summary["parameters"])
     events = _events(path, parameters.nodes)
     users: list[str | None] = []
     asked = None if policy is None else AskedPolicy(policy, users)

@@ -30,6 +30,7 @@ from forestall.simulate.virtual.outcome import VirtualWorkload
 from forestall.simulate.virtual.parameters import VirtualParameters
 from forestall.simulate.virtual.run import new_state
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.guard import within
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ def replay_tasks(folder: Path, strategy: Strategy | None = None) -> list[str]:
     path = folder / logs.EVENT_LOG
     events = logs.read_log(path, logs.names_of(EVENTS))
     summary = json_of((folder / "summary.json").read_text(encoding="utf-8"))
-    parameters = checked(VirtualParameters, summary["parameters"])
+    with within(folder / "summary.json"):
+        parameters = checked(VirtualParameters, summary["parameters"])
     workload = _workload(events, path)
     more = stream(parameters.seed, "virtual", "random-moves")
     own = None if strategy is None else OwnStrategy(strategy)

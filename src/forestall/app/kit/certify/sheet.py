@@ -115,8 +115,8 @@ class Sheet:
         `empty` where a field may be empty and is; `below` is in parts."""
         numbers = self._cast(name, pl.Float64, "a number", empty=empty is not None)
         gone = numbers.is_null().to_numpy()
-        values = numbers.fill_null(0.0).to_numpy() * 10.0**places
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
+            values = numbers.fill_null(0.0).to_numpy() * 10.0**places
             inside = (values >= 0) & (values < below)
         up = "up" if below == MAX_AMOUNT else ""
         told = f"a number from 0 {up}" if up else f"a number from 0 to {below // 10**places}"

@@ -145,6 +145,8 @@ def given(run: PromiseRun, finding: Finding) -> str:
 def _predictor(run: PromiseRun, parameters: Mapping[str, Any], finding: Finding) -> None:
     told = run.summary.held.get("predictor")
     if not isinstance(told, dict):
+        if "predictor" not in run.summary.held and "versions" in run.summary.held:
+            finding.wrong("the predictor is not told")
         return
     kind, name = parameters.get("predictor"), told.get("name", "nothing")
     learned = kind == "learned" and told.get("kind") == "learned"
