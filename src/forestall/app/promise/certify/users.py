@@ -57,11 +57,27 @@ class UserRows(Rows):
 
 
 @dataclass(frozen=True)
+class WantedRows(Rows):
+    """What `events.csv` says of the probabilities that users took: `job` NONE, `wanted` 0 where an
+    event is no submission."""
+
+    FILE: ClassVar = "events.csv"
+    job: Int = read.whole(1 - MAX_SECONDS, MAX_SECONDS, empty=True)
+    wanted: Reals = read.column(_amount)
+    told: Bool = read.column(lambda sheet, _: ~sheet.empty("wanted"), there=False)
+    submitted: Bool = read.column(
+        lambda sheet, _: (sheet.frame["event"] == "submitted").fill_null(value=False).to_numpy(),
+        there=False,
+    )
+
+
+@dataclass(frozen=True)
 class Bargained:
-    """Users who bargained, and what the summary says of them."""
+    """Users who bargained, and what the summary and, if there, the event log say of them."""
 
     users: UserRows
     said: Summary
+    logged: WantedRows | None = None
 
     @classmethod
     def of(cls, folder: Path) -> Bargained | None:
@@ -69,7 +85,8 @@ class Bargained:
         said = Summary.of(folder)
         if "users" not in said.held and not (folder / UserRows.FILE).exists():
             return None
-        return cls(UserRows.read(folder), said)
+        logged = (folder / WantedRows.FILE).exists()
+        return cls(UserRows.read(folder), said, WantedRows.read(folder) if logged else None)
 
     def check(self, jobs: JobRows, finding: Finding) -> str:
         """Find what cannot be."""
@@ -86,6 +103,7 @@ class Bargained:
         self._worth(finding)
         self._jobs(jobs, finding)
         self._sums(jobs, finding)
+        self._wanted(finding)
         left = int((~took).sum())
         return f"{len(ids) - left} of {len(ids)} took what they were offered, {left} left"
 
@@ -114,6 +132,20 @@ class Bargained:
             text = "job {0} was " + what + " {1} in users.csv, {2} in jobs.csv"
             finding.where(mine != theirs, text, jobs.name, mine, theirs)
 
+    def _wanted(self, finding: Finding) -> None:
+        """Each submission in the event log has the probability that the job's user took."""
+        if self.logged is None:
+            return
+        rows = self.logged
+        odd = np.flatnonzero(rows.told != rows.submitted)
+        finding.all([f"line {row + 2} of {rows.FILE}: wanted is told, or is not" for row in odd])
+        users = self.users.take(self.users.took)
+        here = dict(zip(users.name.tolist(), users.probability.tolist(), strict=True))
+        mine = rows.wanted[rows.submitted]
+        theirs = np.array([here.get(job, -1.0) for job in rows.job[rows.submitted].tolist()])
+        text = "job {0} was submitted for {1} in events.csv, {2} in users.csv"
+        finding.where(mine != theirs, text, rows.job[rows.submitted], mine, theirs)
+
     def _sums(self, jobs: JobRows, finding: Finding) -> None:
         """The sums of all users, and of each kind."""
         users, said = self.users, self.said.value("users", (dict,), "measures of users")
@@ -128,7 +160,7 @@ class Bargained:
             here["kinds"] = {**by_kind, **none}
         finding.all(differences("users", told, here, TOLERANCE))
         below = int((users.probability < users.least)[users.took].sum())
-        told_below = self.said.held.get("promises_below_wanted", below)
+        told_below = self.said.held.get("promises_below_wanted")
         finding.all(differences("promises_below_wanted", told_below, below, TOLERANCE))
 
     def _of(self, jobs: JobRows, mine: Bool) -> dict[str, Any]:
