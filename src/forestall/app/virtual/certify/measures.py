@@ -88,6 +88,9 @@ def intervals(run: Facts, finding: Finding) -> str:
         ("job", int(jobs.completed.sum()), len(jobs), of_jobs),
         ("task", int(jobs.done.sum()), int(jobs.size.sum()), of_tasks),
     ):
+        if done > of:
+            finding.wrong("{0} of {1} are done: of each {2}", done, of, name)
+            continue
         name = f"{name}_completion_interval"
         here = _wilson(done, of, effect or 1.0)
         finding.each(differences(name, said.get(name, "nothing"), here, TOLERANCE))
