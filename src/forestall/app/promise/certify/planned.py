@@ -31,6 +31,9 @@ class PlannedRows(Rows):
 
     def check(self, run: PromiseRun, finding: Finding) -> str:
         """Every outage that was planned before the last job finished came, and lasted as long."""
+        told = run.summary.held.get("planned_outages")
+        if told != len(self.time):
+            finding.wrong("{0} planned outages are told, and {1} listed", told, len(self.time))
         last = int(run.jobs.finish.max())
         failures = run.failures
         came = set(
