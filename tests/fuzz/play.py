@@ -9,10 +9,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 
@@ -197,7 +195,7 @@ class Stage:
         changed = tuple(sorted(name for name in both if before[name] != after[name]))
         found = judged(
             outcome,
-            names=(*Path(file).parts, *_given(folder, arguments)),
+            names=(*Path(file).parts, *(word for word in arguments if (folder / word).is_file())),
             codes=format.codes,
             json_asked="--json" in arguments,
             seconds=self.seconds,
@@ -215,12 +213,3 @@ def _state(folder: Path) -> dict[str, str]:
         )
         for path in folder.rglob("*")
     }
-
-
-def _given(folder: Path, arguments: Sequence[str]) -> Iterator[str]:
-    """Yield the files of a command line, and the options that name one."""
-    for before, word in pairwise(("", *arguments)):
-        if (folder / word).is_file():
-            yield word
-            if before.startswith("--"):
-                yield f"forestall: {before}: "

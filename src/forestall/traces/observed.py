@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import ParameterError
+from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations, window_of
@@ -123,7 +123,7 @@ def _of_machine(events: RasLog, failures: Failures) -> RasLog:
     if failures.names is not None:
         number = _within(events.places, failures.names, number)
     if len(events) and not np.any(number[events.place] >= 0):
-        raise ParameterError("events", events.places[0], _expected(failures))
+        raise _of_no_node("events", events.source, events.places[0], failures)
     names = failures.names or tuple(str(k) for k in range(failures.nodes))
     nowhere = events.place[number[events.place] < 0]
     text = f"events at no node of the failure log (of {len(events):,} events)"
@@ -154,7 +154,7 @@ def _known(metrics: Metrics, failures: Failures) -> Metrics:
     names = failures.names
     number = numbers_of(metrics.node_names, names, failures.nodes if names else None)
     if len(metrics) and not np.any(number[metrics.node] >= 0):
-        raise ParameterError("metrics", metrics.node_names[0], _expected(failures))
+        raise _of_no_node("metrics", metrics.source, metrics.node_names[0], failures)
     node = number[metrics.node]
     order = np.lexsort((metrics.time, node))
     order = order[node[order] >= 0]
@@ -168,10 +168,14 @@ def _known(metrics: Metrics, failures: Failures) -> Metrics:
     )
 
 
-def _expected(failures: Failures) -> str:
+def _of_no_node(what: str, source: str, name: str, failures: Failures) -> InputError:
+    """Return the error about a log none of whose names is one of the failure log."""
+    expected = "names that end in the number of a node"
     if failures.names:
-        return f"names of nodes as the failure log has them, such as {failures.names[0]}"
-    return "names that end in the number of a node"
+        expected = f"names of nodes as the failure log has them, such as {failures.names[0]}"
+    if not source:
+        return ParameterError(what, name, expected)
+    return TraceError(source, f"is of other nodes, such as {name!r}; expected {expected}")
 
 
 def numbers_of(names: Sequence[str], known: Sequence[str] | None, nodes: int | None = None) -> Int:

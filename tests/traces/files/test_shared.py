@@ -80,8 +80,9 @@ def test_a_folder_of_another_that_all_may_write_to(
     tmp_path.chmod(0o777)
     check_not_planted(tmp_path)  # one's own
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
-    for work in (lambda: only_agent(tmp_path).__enter__(), GuestFiles(tmp_path, "solver").make):
-        with pytest.raises(TraceError, match=r"another user"):
-            work()
+    with pytest.raises(TraceError, match="is another user's, and anyone may write to it"):
+        only_agent(tmp_path).__enter__()
+    with pytest.raises(TraceError, match="it belongs to another user"):
+        GuestFiles(tmp_path, "solver").make()
     tmp_path.chmod(0o755)
     check_not_planted(tmp_path)

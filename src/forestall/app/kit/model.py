@@ -69,6 +69,7 @@ class Model(ABC):
     measured : words and factors for axes of measures, beside those of `app.runs.sweep_figures`
     certifier : the function that checks the folder of a run, as ``module:function``; it is loaded
         by itself, since it shares nothing with the simulator
+    always : files of every run that the certifier could do without
     replayer : the function that drives an engine from the log in such a folder
     decides : the parameter that says who decides, which a class of the user's own can be
     decider : the class that is the base of those, as ``module:Class``
@@ -88,6 +89,7 @@ class Model(ABC):
     told_by: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     measured: ClassVar[Mapping[str, tuple[str, float]]] = {}
     certifier: ClassVar[str]
+    always: ClassVar[tuple[str, ...]] = ()
     replayer: ClassVar[str]
     decides: ClassVar[str]
     decider: ClassVar[str]

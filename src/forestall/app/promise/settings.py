@@ -33,6 +33,7 @@ class Promise(Model):
     label = "Jobs and promises"
     parameters = Parameters
     certifier = "forestall.app.promise.certify.certifier:certify_promise"
+    always = ("runs.csv",)
     replayer = "forestall.app.promise.log:replay"
     decides = "policy"
     decider = "forestall.engine.promise.own:Policy"

@@ -57,7 +57,7 @@ def certify(folder: str | Path, *, spell: Callable[[str], str] = str) -> Certifi
     if changed is None:
         found = replace(found, not_checked=(WITHOUT_MANIFEST, *found.not_checked))
     else:
-        more += _complete(summary)
+        more += _complete(place, summary)
         found = replace(found, checks=(_as_written(changed), *found.checks))
     told = [_there(place, summary, one) for one in (*found.unchecked, *OF_ALL)]
     there = tuple(one for one in told if one.fields)
@@ -138,8 +138,9 @@ def _kinds(path: Path) -> list[str]:
         raise TraceError(path, f"is no comma-separated table ({error})") from None
 
 
-def _complete(summary: Mapping[str, Any]) -> list[Check]:
-    """Check that the parameters are all that its model has, none more, and each can be."""
+def _complete(folder: Path, summary: Mapping[str, Any]) -> list[Check]:
+    """Check that the parameters are all that its model has, none more, and each can be; and that
+    all files are there that each of its runs writes."""
     model, finding = model_in(summary), Finding("parameters of the model")
     given = summary["parameters"]
     try:
@@ -154,6 +155,7 @@ def _complete(summary: Mapping[str, Any]) -> list[Check]:
     )
     needed = ("seed", "sources", "skipped", "versions")
     finding.all([f"summary.json lacks {name}" for name in needed if name not in summary])
+    finding.all([f"{name} is not there" for name in model.always if not (folder / name).exists()])
     return [finding.check(f"{len(whole)} parameters")]
 
 

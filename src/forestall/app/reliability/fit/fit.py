@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.app.reliability.questions import FitQuestion
 from forestall.model.cleaning import Cleaning
+from forestall.model.errors import ParameterError, TraceError
 from forestall.reliability.fits.estimate import fit
 from forestall.reliability.fits.ranking import fit_all
 from forestall.show.facts import taken
@@ -70,12 +71,17 @@ class FitAnswer:
 def fit_file(path: Path, question: FitQuestion, *, strict: bool = False) -> FitAnswer:
     """Fit what was asked for to a CSV of gaps.
 
-    Raises TraceError for a file that cannot be used, ParameterError where no fit is possible.
+    Raises TraceError for a file that cannot be used, or to whose gaps no law can be fitted.
     """
     gaps = read_gaps(path, strict=strict)
     if question.resolution is None:
         question = replace(question, resolution=gaps.resolution)
-    return fit_gaps(gaps.gap, gaps.censored, question, gaps.cleaning)
+    try:
+        return fit_gaps(gaps.gap, gaps.censored, question, gaps.cleaning)
+    except ParameterError as error:
+        if error.name not in ("gaps", "censored"):
+            raise
+        raise TraceError(path, str(error)) from None
 
 
 def fit_gaps(
