@@ -17,9 +17,9 @@ from benchmarks.plain_nodes import place_by_rows
 from forestall.app.promise.simulate import simulate as fs_simulate
 from forestall.model.failures import Failures
 from forestall.model.jobs import Jobs
-from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import Workload, foreseen_by, prepare_jobs
-from forestall.simulate.promise.run import Outcome, play
+from forestall.simulation.promise.parameters import Parameters
+from forestall.simulation.promise.prepare import Workload, foreseen_by, prepare_jobs
+from forestall.simulation.promise.run import Outcome, play
 from forestall.traces.generate import generate_jobs
 from forestall.traces.read import read_jobs
 from reference.classic_reference import simulate_classic

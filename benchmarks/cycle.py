@@ -22,10 +22,10 @@ from benchmarks.common import line, seconds
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
 from forestall.predict.semi_markov.forecast import HostCurves
-from forestall.simulate.cycle.forecasts import Forecasts
-from forestall.simulate.cycle.parameters import CycleParameters
-from forestall.simulate.cycle.prepare import prepare_guests
-from forestall.simulate.cycle.run import play_cycle
+from forestall.simulation.cycle.forecasts import Forecasts
+from forestall.simulation.cycle.parameters import CycleParameters
+from forestall.simulation.cycle.prepare import prepare_guests
+from forestall.simulation.cycle.run import play_cycle
 from forestall.traces.generate.guests import LENGTHS, generate_guests
 from forestall.traces.generate.hosts import ORIGIN, host_load
 
@@ -177,7 +177,7 @@ def growth() -> None:
 
 def reference() -> None:
     """Print the ratio to the plain reference on a pool that it can bear."""
-    from simulate.cycle.cycle_reference import play
+    from simulation.cycle.cycle_reference import play
 
     hosts = hosts_of(5, 24, 300)
     for scheduler in SCHEDULERS:

@@ -30,10 +30,10 @@ from forestall.live.slurm.site_book import SiteBook
 from forestall.model.errors import InputError
 from forestall.model.live.desk import JobOrder
 from forestall.model.live.intents import Role
-from forestall.simulate.slurm.cluster import ModelCluster
-from forestall.simulate.slurm.settings import WorldSettings
-from forestall.simulate.slurm.world import SlurmWorld
-from forestall.simulate.slurm.writes import ME
+from forestall.simulation.slurm.cluster import ModelCluster
+from forestall.simulation.slurm.settings import WorldSettings
+from forestall.simulation.slurm.world import SlurmWorld
+from forestall.simulation.slurm.writes import ME
 
 CYCLE = 3600
 MONTH = 30 * 86_400

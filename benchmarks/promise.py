@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from benchmarks.common import data, line, seconds
 from forestall.predict.trace import TracePredictor
-from forestall.simulate.kit.failures import prepare_failures
-from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import foreseen_by, prepare_jobs
-from forestall.simulate.promise.run import play
+from forestall.simulation.kit.failures import prepare_failures
+from forestall.simulation.promise.parameters import Parameters
+from forestall.simulation.promise.prepare import foreseen_by, prepare_jobs
+from forestall.simulation.promise.run import play
 from forestall.traces.read import read_failures, read_jobs
 from reference.promise_reference import simulate_promise
 

@@ -30,9 +30,9 @@ from forestall.predict.turnaround.learned import learn_quantiles, turnarounds
 from forestall.predict.turnaround.queue_features import FEATURES, queue_features
 from forestall.predict.turnaround.replay import mixed_levels, replay
 from forestall.predict.turnaround.tasks import Tasks, tasks_of
-from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import foreseen_by, prepare_jobs
-from forestall.simulate.promise.run import play
+from forestall.simulation.promise.parameters import Parameters
+from forestall.simulation.promise.prepare import foreseen_by, prepare_jobs
+from forestall.simulation.promise.run import play
 
 PLAIN = (
     "limit", "size", "hour_of_day", "day_of_week", "user_last_turnaround", "user_last_wait",

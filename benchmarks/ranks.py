@@ -20,15 +20,15 @@ from typing import NamedTuple
 import numpy as np
 import zstandard
 
-from forestall.vault.codes import Code
-from forestall.vault.hosts.folder import FolderHost
-from forestall.vault.ranks.members import Links
-from forestall.vault.ranks.processes import in_processes
-from forestall.vault.ranks.sharing import SharedSave, in_memory
-from forestall.vault.ranks.states import Buffer, packed
-from forestall.vault.ranks.tree import Tree
-from forestall.vault.repository import Vault, VaultRules
-from forestall.vault.saving import SaveSettings
+from forestall.vaults.codes import Code
+from forestall.vaults.hosts.folder import FolderHost
+from forestall.vaults.ranks.members import Links
+from forestall.vaults.ranks.processes import in_processes
+from forestall.vaults.ranks.sharing import SharedSave, in_memory
+from forestall.vaults.ranks.states import Buffer, packed
+from forestall.vaults.ranks.tree import Tree
+from forestall.vaults.repository import Vault, VaultRules
+from forestall.vaults.saving import SaveSettings
 
 MIB = 1 << 20
 RANKS, FANOUTS = (1, 4, 16, 64), (2, 8, 64)

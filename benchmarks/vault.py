@@ -35,7 +35,7 @@ import numpy as np
 import zstandard
 from xxhash import xxh3_128_digest
 
-from forestall.vault.chunks import Cutting, cut_stream
+from forestall.vaults.chunks import Cutting, cut_stream
 
 MIB: Final = 1024 * 1024
 PIECE: Final = 128 * 1024

@@ -23,14 +23,14 @@ from typing import Final
 import numpy as np
 
 from benchmarks.common import ROOT
-from forestall.vault import keys
-from forestall.vault.chunks import Cutting
-from forestall.vault.manifests import Manifest
-from forestall.vault.pool import LostError
-from forestall.vault.recovery import ahead, needed
-from forestall.vault.repository import Vault, VaultRules
-from forestall.vault.saving import save
-from vault.hosts_that_fail import TestHost, hosts
+from forestall.vaults import keys
+from forestall.vaults.chunks import Cutting
+from forestall.vaults.manifests import Manifest
+from forestall.vaults.pool import LostError
+from forestall.vaults.recovery import ahead, needed
+from forestall.vaults.repository import Vault, VaultRules
+from forestall.vaults.saving import save
+from vaults.hosts_that_fail import TestHost, hosts
 
 assert ROOT
 KINDS: Final = ("flip", "cut", "longer", "zeros", "gone", "another object", "older")

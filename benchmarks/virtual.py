@@ -22,11 +22,11 @@ from benchmarks.common import line, seconds
 from forestall.decide.virtual import fleet_kernels as fleets
 from forestall.decide.virtual import placement_kernels as placement
 from forestall.model.predictions import Predictions
-from forestall.simulate.kit.failures import prepare_failures
-from forestall.simulate.virtual.outcome import VirtualOutcome
-from forestall.simulate.virtual.parameters import VirtualParameters
-from forestall.simulate.virtual.prepare import prepare_virtual
-from forestall.simulate.virtual.run import play_virtual
+from forestall.simulation.kit.failures import prepare_failures
+from forestall.simulation.virtual.outcome import VirtualOutcome
+from forestall.simulation.virtual.parameters import VirtualParameters
+from forestall.simulation.virtual.prepare import prepare_virtual
+from forestall.simulation.virtual.run import play_virtual
 from forestall.traces.generate.failures import generate_failures
 from forestall.traces.generate.tasks import JOBS, generate_task_jobs
 from forestall.traces.predictions import perfect, synthetic
@@ -236,7 +236,7 @@ def choice() -> None:
 
 def reference() -> None:
     """Print the ratio to the plain reference on a machine that it can bear."""
-    from simulate.virtual.virtual_reference import simulate_plainly
+    from simulation.virtual.virtual_reference import simulate_plainly
 
     small = {"nodes": 16}
     for strategy, alpha in STRATEGIES[:3]:

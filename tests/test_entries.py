@@ -27,7 +27,7 @@ from forestall.model.errors import ParameterError
 from forestall.predict.entries import LEARNERS, TRIVIAL
 from forestall.predict.registry import learner_class
 from forestall.reliability.lifetimes.registry import FAMILIES
-from forestall.simulate.virtual.run import choosing_of
+from forestall.simulation.virtual.run import choosing_of
 from forestall.traces.failures.formats import FORMATS
 from studies import STUDIES
 

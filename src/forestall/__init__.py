@@ -9,10 +9,8 @@ Names are loaded when first asked for, so that `import forestall` takes no time.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from forestall.__about__ import __version__
 
@@ -79,9 +77,9 @@ if TYPE_CHECKING:
     from forestall.reliability.lifetimes.registry import lifetime as lifetime
     from forestall.reliability.queues.cluster import Cluster as Cluster
     from forestall.reliability.queues.queues import Queue as Queue
-    from forestall.simulate.cycle.parameters import CycleParameters as CycleParameters
-    from forestall.simulate.promise.parameters import Parameters as Parameters
-    from forestall.simulate.virtual.parameters import VirtualParameters as VirtualParameters
+    from forestall.simulation.cycle.parameters import CycleParameters as CycleParameters
+    from forestall.simulation.promise.parameters import Parameters as Parameters
+    from forestall.simulation.virtual.parameters import VirtualParameters as VirtualParameters
     from forestall.traces import read_failures as read_failures
     from forestall.traces import read_jobs as read_jobs
     from forestall.traces.generate import generate_failures as generate_failures
@@ -102,7 +100,7 @@ _HOME: Final[dict[str, str]] = {
     "Accounting": "forestall.model.site.accounting",
     "Cluster": "forestall.reliability.queues.cluster",
     "CompletionBook": "forestall.predict.turnaround.book",
-    "CycleParameters": "forestall.simulate.cycle.parameters",
+    "CycleParameters": "forestall.simulation.cycle.parameters",
     "CycleResult": "forestall.app.cycle.result",
     "Entries": "forestall.model.entries",
     "Entry": "forestall.model.entries",
@@ -118,7 +116,7 @@ _HOME: Final[dict[str, str]] = {
     "NodeEvents": "forestall.model.site.node_events",
     "NodeSet": "forestall.model.nodes",
     "Observations": "forestall.model.observations",
-    "Parameters": "forestall.simulate.promise.parameters",
+    "Parameters": "forestall.simulation.promise.parameters",
     "Policy": "forestall.engine.promise.own",
     "Predictions": "forestall.model.predictions",
     "Queue": "forestall.reliability.queues.queues",
@@ -129,7 +127,7 @@ _HOME: Final[dict[str, str]] = {
     "SiteReport": "forestall.app.site.site",
     "Strategy": "forestall.decide.virtual.own",
     "TracePredictor": "forestall.predict.trace",
-    "VirtualParameters": "forestall.simulate.virtual.parameters",
+    "VirtualParameters": "forestall.simulation.virtual.parameters",
     "VirtualResult": "forestall.app.virtual.result",
     "certify": "forestall.app.runs.certify",
     "checkpoint_interval": "forestall.reliability.checkpoints.checkpoints",
@@ -168,6 +166,7 @@ _HOME: Final[dict[str, str]] = {
     "save_book": "forestall.app.kit.book_files",
     "save_predictor": "forestall.app.kit.predictor_files",
     "screen": "forestall.public",
+    "simulate": "forestall.app.promise.simulate",
     "simulate_cycle": "forestall.app.cycle.simulate",
     "simulate_virtual": "forestall.app.virtual.simulate",
     "site_report": "forestall.app.site.site",
@@ -175,57 +174,14 @@ _HOME: Final[dict[str, str]] = {
     "style": "forestall.public",
     "sweep": "forestall.app.runs.sweep_run",
     "systems": "forestall.public",
+    "vault": "forestall.public",
 }
 """Public names and the modules that hold them. A submodule stands beside its package."""
 
-_VAULT: Final = frozenset({
-    "OpenVault", "StoreLayout", "LostError", "RankLostError", "Restored", "Ring", "SharedSaveError",
-    "open", "read_state", "ring", "save_ranks", "similarity", "torch_reader", "torch_writer",
-})  # fmt: skip
-"""What the room `forestall.vault` has of the subject `fs.vault`."""
-
-__all__ = ["__version__", "simulate", "vault", *_HOME]  # noqa: PLE0604
-
-
-class _Simulate(ModuleType):
-    """The room `forestall.simulate`, which is also the function that most users want of it."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Simulate; see `forestall.app.promise.simulate.simulate`."""
-        return import_module("forestall.app.promise.simulate").simulate(*args, **kwargs)
-
-
-class _Vault(ModuleType):
-    """The room `forestall.vault`, which is also the subject `fs.vault`."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _VAULT:
-            raise AttributeError(f"module 'forestall.vault' has no attribute {name!r}")
-        return getattr(import_module("forestall.public.vault"), name)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *_VAULT})
-
-
-_BOTH: Final[dict[str, type[ModuleType]]] = {"simulate": _Simulate, "vault": _Vault}
-
-
-class _Package(ModuleType):
-    """This package. Importing its rooms `simulate` and `vault` puts modules where users expect a
-    function and a subject: they are made to be both."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _BOTH and type(value) is ModuleType:
-            value.__class__ = _BOTH[name]
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> object:
-    if name in _BOTH:
-        return import_module(f"forestall.{name}")
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'forestall' has no attribute {name!r}")

@@ -301,7 +301,7 @@ def test_documented_defaults_are_the_true_ones(heading: str, model: Model) -> No
 def small_run(**more: Any) -> Result:
     jobs = forestall.Jobs.build(submit=[0, 10], size=[2, 4], runtime=[600, 60])
     failures = forestall.Failures.build([300], [0], [60])
-    result: Result = forestall.simulate(jobs, failures, nodes=4, accuracy=0.0, **more)
+    result: Result = forestall.simulation(jobs, failures, nodes=4, accuracy=0.0, **more)
     return result
 
 

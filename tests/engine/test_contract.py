@@ -17,8 +17,8 @@ from forestall.engine.virtual import engine as virtual
 from forestall.model.errors import ParameterError
 from forestall.model.events import EventKind
 from forestall.predict.foreseen_kernels import FORESEEN, Foreseen
-from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import rules_of
+from forestall.simulation.promise.parameters import Parameters
+from forestall.simulation.promise.prepare import rules_of
 
 TABLES = {
     "promise": (promise.JOBS, promise.NODES),

@@ -22,7 +22,7 @@ from forestall.decide.virtual.entries import STRATEGIES
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Bounds, Kind, Setting, declared, told
 from forestall.model.spelling import named
-from forestall.simulate.promise.parameters import Parameters
+from forestall.simulation.promise.parameters import Parameters
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

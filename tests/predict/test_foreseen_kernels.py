@@ -10,7 +10,7 @@ from forestall.model.failures import Failures
 from forestall.predict import foreseen_kernels as kernels
 from forestall.predict.foreseen_kernels import FAR, Foreseen
 from forestall.predict.trace import TracePredictor
-from forestall.simulate.promise.prepare import foreseen_by
+from forestall.simulation.promise.prepare import foreseen_by
 
 Row = tuple[int, int, int]
 ROWS = st.lists(

@@ -46,7 +46,7 @@ def public(holder: ModuleType) -> set[str]:
     """Names that a module shows its users; of errors, all there are."""
     if holder is forestall.errors:
         return {name for name in vars(holder) if name.endswith("Error")}
-    if holder is forestall.vault:  # a room of that name, and the subject
+    if holder is forestall.vaults:  # a room of that name, and the subject
         return set(import_module("forestall.public.vault").__all__)
     return set(holder.__all__)
 
@@ -65,7 +65,7 @@ def wrong(text: str) -> list[str]:
         elif first not in OTHERS and first not in sys.stdlib_module_names:
             found.append(module)
     for holder, name in taken(tree, subjects):
-        if name not in public(holder) and holder.__name__ != "forestall.simulate":
+        if name not in public(holder) and holder.__name__ != "forestall.simulation":
             found.append(f"{holder.__name__}.{name}")
     return found
 

@@ -12,7 +12,7 @@ from forestall.engine.futures.snapshot import (
     Snapshot,
 )
 from forestall.predict.futures.law import JobsAsked, RunLaw
-from forestall.simulate.futures.run import make_futures, quote_futures, update_futures
+from forestall.simulation.futures.run import make_futures, quote_futures, update_futures
 
 __all__ = [
     "NEVER",

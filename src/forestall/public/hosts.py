@@ -15,8 +15,8 @@ from forestall.predict.semi_markov.states import (
     unavailability,
     up_down,
 )
-from forestall.simulate.cycle.forecasts import Forecasts
-from forestall.simulate.cycle.prepare import rates_of, states_of, usable_of
+from forestall.simulation.cycle.forecasts import Forecasts
+from forestall.simulation.cycle.prepare import rates_of, states_of, usable_of
 from forestall.traces.generate.hosts import ORIGIN, host_load
 
 __all__ = [

@@ -5,11 +5,11 @@ from forestall.app.vault.opened import open_checkpoints as open
 from forestall.app.vault.ranks import read_state, ring, save_ranks
 from forestall.app.vault.similar import similarity
 from forestall.app.vault.tensors import torch_reader, torch_writer
-from forestall.vault.layouts import StoreLayout
-from forestall.vault.pool import LostError
-from forestall.vault.ranks.members import RankLostError
-from forestall.vault.ranks.ring import Restored, Ring
-from forestall.vault.ranks.tree import SharedSaveError
+from forestall.vaults.layouts import StoreLayout
+from forestall.vaults.pool import LostError
+from forestall.vaults.ranks.members import RankLostError
+from forestall.vaults.ranks.ring import Restored, Ring
+from forestall.vaults.ranks.tree import SharedSaveError
 
 __all__ = [
     "LostError",

@@ -27,12 +27,12 @@ from forestall.model.errors import TraceError
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
 from forestall.model.units import MAX_SECONDS
-from forestall.simulate.cycle.outcome import CycleOutcome
-from forestall.simulate.cycle.parameters import CycleParameters
-from forestall.simulate.cycle.prepare import prepare_guests
-from forestall.simulate.cycle.run import play_cycle
-from simulate.cycle import cycle_by_hand as by_hand
-from simulate.cycle.cycle_cases import Case, cycle_cases, daily_case, prepared, random_case
+from forestall.simulation.cycle.outcome import CycleOutcome
+from forestall.simulation.cycle.parameters import CycleParameters
+from forestall.simulation.cycle.prepare import prepare_guests
+from forestall.simulation.cycle.run import play_cycle
+from simulation.cycle import cycle_by_hand as by_hand
+from simulation.cycle.cycle_cases import Case, cycle_cases, daily_case, prepared, random_case
 
 SUMMARY = {
     "model": "cycle",

@@ -23,8 +23,8 @@ from forestall.model.failures import Failures
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
 from forestall.model.metrics import Metrics
-from forestall.simulate.cycle.forecasts import Forecasts
-from forestall.simulate.cycle.parameters import CycleParameters
+from forestall.simulation.cycle.forecasts import Forecasts
+from forestall.simulation.cycle.parameters import CycleParameters
 
 HOUR, DAY = 3600, 86_400
 MONDAY = 1_704_067_200

@@ -14,11 +14,11 @@ from forestall.app.kit.log import names_of
 from forestall.app.runs.replay import replay
 from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.model.errors import TraceError
-from forestall.simulate.cycle.outcome import CycleOutcome
-from forestall.simulate.cycle.prepare import prepare_guests
-from forestall.simulate.cycle.run import play_cycle
-from simulate.cycle import cycle_by_hand as by_hand
-from simulate.cycle.cycle_cases import Case, cycle_cases, prepared, random_case
+from forestall.simulation.cycle.outcome import CycleOutcome
+from forestall.simulation.cycle.prepare import prepare_guests
+from forestall.simulation.cycle.run import play_cycle
+from simulation.cycle import cycle_by_hand as by_hand
+from simulation.cycle.cycle_cases import Case, cycle_cases, prepared, random_case
 
 
 def saved(case: Case, folder: Path) -> CycleOutcome:

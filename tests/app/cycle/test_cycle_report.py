@@ -28,9 +28,9 @@ from forestall.reliability.shares import wilson
 from forestall.show.page import page as page_of
 from forestall.show.report import Report, Section
 from forestall.show.text import fact_rows
-from forestall.simulate.cycle.parameters import CycleParameters
-from forestall.simulate.cycle.prepare import prepare_guests
-from forestall.simulate.cycle.run import play_cycle
+from forestall.simulation.cycle.parameters import CycleParameters
+from forestall.simulation.cycle.prepare import prepare_guests
+from forestall.simulation.cycle.run import play_cycle
 from forestall.traces.generate.guests import LENGTHS, generate_guests
 
 HOUR, DAY = 3600, 86_400

@@ -13,7 +13,7 @@ from forestall.app.cycle.told import ToldRun
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError, ParameterError
 from forestall.show.report import Report
-from simulate.cycle import cycle_by_hand as by_hand
+from simulation.cycle import cycle_by_hand as by_hand
 
 NAMES = {
     *(

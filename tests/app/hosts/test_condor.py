@@ -21,7 +21,7 @@ from forestall.app.hosts.condor import (
     write_ad_of,
 )
 from forestall.model.errors import ParameterError, TraceError
-from forestall.vault.stores.book import StoreBook
+from forestall.vaults.stores.book import StoreBook
 
 STATUS: dict[str, object] = {"time": 1700000000, "state": "S1", "reliability": {"4h": 0.5}}
 AD = (

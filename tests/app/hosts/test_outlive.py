@@ -16,8 +16,8 @@ from forestall.app.vault.checkpoints import open_vault
 from forestall.live.guest.files import GuestFiles, GuestState
 from forestall.live.guest.settings import GuestSettings
 from forestall.model.errors import ParameterError
-from forestall.vault.repository import VaultRules
-from forestall.vault.runs import RunHistory, write_history
+from forestall.vaults.repository import VaultRules
+from forestall.vaults.runs import RunHistory, write_history
 from live.guest.managed import HostFile, wait_for
 
 COUNT = """\

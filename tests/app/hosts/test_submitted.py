@@ -18,8 +18,8 @@ from forestall.app.hosts.guest.submitted import SubmitQuestion
 from forestall.app.vault.checkpoints import open_vault
 from forestall.app.vault.run import RunQuestion, leaving_of, why_leave
 from forestall.model.errors import ParameterError, TraceError
-from forestall.vault.repository import VaultRules
-from forestall.vault.runs import RunHistory, write_history
+from forestall.vaults.repository import VaultRules
+from forestall.vaults.runs import RunHistory, write_history
 
 ASKED = SubmitQuestion(time=7200.0, program="/opt/forestall")
 

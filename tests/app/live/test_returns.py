@@ -9,9 +9,9 @@ import pytest
 from forestall.app.live.returns import returns_of
 from forestall.app.live.settings import live_settings
 from forestall.model.errors import ParameterError, TraceError
-from forestall.simulate.slurm.cluster import ModelCluster
-from forestall.simulate.slurm.settings import WorldSettings
-from forestall.simulate.slurm.world import SlurmWorld
+from forestall.simulation.slurm.cluster import ModelCluster
+from forestall.simulation.slurm.settings import WorldSettings
+from forestall.simulation.slurm.world import SlurmWorld
 
 
 def test_the_script_is_read_once(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from forestall.model.cluster.nouns import ClusterView
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.live.desk import Viewer
 from forestall.predict.registry import new_learner
-from forestall.simulate.slurm.moves import fresh
+from forestall.simulation.slurm.moves import fresh
 from live.watch.test_watch import NAMES, NOW, failures, history
 from web.serving import settings_of
 

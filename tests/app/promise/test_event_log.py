@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from forestall.app.kit.log import names_of
 from forestall.app.promise.log import DECISIONS, EVENTS, replay
 from forestall.model.errors import TraceError
-from simulate.promise.cases import (
+from simulation.promise.cases import (
     CLASSIC,
     Case,
     cases,

@@ -16,8 +16,8 @@ import forestall as fs
 from forestall.app.kit.checked import checked
 from forestall.model.errors import InputError, ParameterError
 from forestall.predict.trace import TracePredictor
-from forestall.simulate.promise.parameters import Parameters
-from simulate.promise.cases import (
+from forestall.simulation.promise.parameters import Parameters
+from simulation.promise.cases import (
     assert_equal_outcomes,
     failures_of,
     jobs_of,
@@ -35,7 +35,7 @@ FILES = ("jobs.csv", "runs.csv", "failures.csv", "events.csv", "decisions.csv", 
 SCRIPT = """
 import sys
 from forestall.app.promise.simulate import simulate
-from simulate.promise.cases import failures_of, jobs_of, loaded_case
+from simulation.promise.cases import failures_of, jobs_of, loaded_case
 case = loaded_case(5, jobs=60)
 for policy in ("promise", "fcfs", "easy", "conservative"):
     result = simulate(

@@ -11,7 +11,7 @@ from cli.calls import call
 from forestall.app.replays.promises import judged
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.rules.settings import RuleSettings
-from forestall.simulate.slurm.settings import WorldSettings
+from forestall.simulation.slurm.settings import WorldSettings
 from live.replays.ledgers import spoilt, written
 from live.rules.world import Oracle, Ruled
 from postgresql_server.server import PostgresqlServer

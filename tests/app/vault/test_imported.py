@@ -15,7 +15,7 @@ from forestall.cli import main
 from forestall.model.errors import InputError, ParameterError
 from forestall.traces.metrics.day_files import DaySample, SegmentHeader, encode
 from forestall.traces.metrics.day_samples import host_days
-from forestall.vault.hosts.host import HostLook
+from forestall.vaults.hosts.host import HostLook
 
 NAN = float("nan")
 BEGIN = int(time.time()) // 86_400 * 86_400 - 3 * 86_400

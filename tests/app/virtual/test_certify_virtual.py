@@ -17,10 +17,10 @@ from forestall.app.runs.certify import Certificate, certify
 from forestall.app.virtual.certify.certifier import RULES
 from forestall.app.virtual.result import VirtualResult
 from forestall.model.errors import TraceError
-from forestall.simulate.virtual.outcome import VirtualOutcome
-from forestall.simulate.virtual.run import play_virtual
-from simulate.virtual import virtual_by_hand as by_hand
-from simulate.virtual.virtual_cases import Case, prepared, random_case, virtual_cases
+from forestall.simulation.virtual.outcome import VirtualOutcome
+from forestall.simulation.virtual.run import play_virtual
+from simulation.virtual import virtual_by_hand as by_hand
+from simulation.virtual.virtual_cases import Case, prepared, random_case, virtual_cases
 
 SUMMARY = {
     "model": "virtual",

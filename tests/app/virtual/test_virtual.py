@@ -21,9 +21,9 @@ from forestall.model.jobs import Jobs
 from forestall.model.virtual import FAR
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.registry import new_learner
-from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.virtual.parameters import VirtualParameters
-from forestall.simulate.virtual.prepare import prepare_virtual
+from forestall.simulation.promise.parameters import Parameters
+from forestall.simulation.virtual.parameters import VirtualParameters
+from forestall.simulation.virtual.prepare import prepare_virtual
 from forestall.traces.training import TrainingLog
 
 JOBS = Jobs.build(

@@ -13,9 +13,9 @@ from forestall.app.runs.replay import replay
 from forestall.app.virtual.log import DECISIONS, EVENTS
 from forestall.app.virtual.result import VirtualResult
 from forestall.model.errors import TraceError
-from forestall.simulate.virtual.outcome import VirtualOutcome
-from forestall.simulate.virtual.run import play_virtual
-from simulate.virtual.virtual_cases import Case, prepared, random_case, virtual_cases
+from forestall.simulation.virtual.outcome import VirtualOutcome
+from forestall.simulation.virtual.run import play_virtual
+from simulation.virtual.virtual_cases import Case, prepared, random_case, virtual_cases
 
 # Job 1 has node 1 until 5, job 2 the others. Node 0 is left at 8 for node 1, which fails at 12. Job
 # 3 is too wide.

@@ -22,7 +22,7 @@ from forestall.model.predictions import Predictions
 from forestall.model.virtual import FAR
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.registry import new_learner
-from forestall.simulate.virtual.parameters import VirtualParameters
+from forestall.simulation.virtual.parameters import VirtualParameters
 from forestall.traces.predictions import perfect, recorded, synthetic
 
 DAY = 86_400

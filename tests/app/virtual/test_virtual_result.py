@@ -13,9 +13,9 @@ from forestall.app.virtual import report as reports
 from forestall.app.virtual.result import VirtualResult
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import InputError, ParameterError
-from forestall.simulate.virtual.run import play_virtual
-from simulate.virtual import virtual_by_hand as by_hand
-from simulate.virtual.virtual_cases import prepared, random_case
+from forestall.simulation.virtual.run import play_virtual
+from simulation.virtual import virtual_by_hand as by_hand
+from simulation.virtual.virtual_cases import prepared, random_case
 
 NAMES = {
     *(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from forestall.decide.cycle.falcon import Estimate, choose, estimate
 from forestall.model.cycle import FAR, GuestReason
 from forestall.model.errors import ParameterError
-from simulate.cycle import cycle_reference
+from simulation.cycle import cycle_reference
 
 YEAR = 365 * 86_400
 MILLION = 1_000_000

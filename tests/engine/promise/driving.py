@@ -12,9 +12,9 @@ from forestall.engine.promise.engine import Engine
 from forestall.model.decisions import Decision, DecisionKind, Reason
 from forestall.model.events import Event, EventKind
 from forestall.model.nodes import NodeSet
-from forestall.simulate.promise.prepare import rules_of
-from forestall.simulate.promise.run import Outcome
-from simulate.promise.cases import Case, prepared, run
+from forestall.simulation.promise.prepare import rules_of
+from forestall.simulation.promise.run import Outcome
+from simulation.promise.cases import Case, prepared, run
 
 FIELDS = ("job", "node", "start", "end", "deadline", "count", "at", "left_out", "left_out_at")
 Between = Callable[[Engine, int], None]

@@ -16,7 +16,7 @@ from forestall.engine.promise.state import new_queue, new_timeline
 from forestall.model.decisions import DecisionKind, Reason
 from forestall.model.errors import ParameterError
 from forestall.model.events import Event, EventKind
-from simulate.promise.cases import CLASSIC, SHARES, Case, cases, loaded_case, random_case, run
+from simulation.promise.cases import CLASSIC, SHARES, Case, cases, loaded_case, random_case, run
 
 POLICIES = ("promise", *CLASSIC)
 CHECKPOINTS = ("risk", "none", "periodic", "daly")

@@ -15,9 +15,9 @@ from forestall.app.promise.simulate import simulate
 from forestall.model.errors import ParameterError
 from forestall.predict.base import Predictor
 from forestall.predict.trace import TracePredictor
-from forestall.simulate.kit.failures import prepare_failures
-from forestall.simulate.promise.run import Outcome
-from simulate.promise.cases import (
+from forestall.simulation.kit.failures import prepare_failures
+from forestall.simulation.promise.run import Outcome
+from simulation.promise.cases import (
     SHARES,
     Case,
     assert_equal_outcomes,
@@ -27,7 +27,7 @@ from simulate.promise.cases import (
     loaded_case,
     random_case,
 )
-from simulate.promise.rules_in_python import least_risky, lowest
+from simulation.promise.rules_in_python import least_risky, lowest
 
 DOWNTIME = 7
 IN_PYTHON = {"fault-aware": least_risky, "first": lowest}

@@ -25,9 +25,9 @@ from forestall.engine.promise.own import MachineView, Waiting
 from forestall.engine.promise.policies import OWN, POLICIES
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.own import is_own
-from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import foreseen_by, rules_of
-from simulate.promise.cases import (
+from forestall.simulation.promise.parameters import Parameters
+from forestall.simulation.promise.prepare import foreseen_by, rules_of
+from simulation.promise.cases import (
     Case,
     failures_of,
     jobs_of,

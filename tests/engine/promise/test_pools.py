@@ -11,8 +11,8 @@ from forestall.model.errors import ParameterError
 from forestall.model.events import Event, EventKind
 from forestall.model.failures import Failures
 from forestall.model.nodes import NodeSet
-from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import foreseen_by, rules_of
+from forestall.simulation.promise.parameters import Parameters
+from forestall.simulation.promise.prepare import foreseen_by, rules_of
 
 SUBMITTED = EventKind.SUBMITTED
 

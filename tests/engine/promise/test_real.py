@@ -15,8 +15,8 @@ from forestall.model.errors import ParameterError, TransitionError
 from forestall.model.events import Event, EventKind
 from forestall.model.nodes import NodeSet
 from forestall.predict.foreseen_kernels import FORESEEN, Foreseen
-from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import rules_of
+from forestall.simulation.promise.parameters import Parameters
+from forestall.simulation.promise.prepare import rules_of
 
 K = EventKind
 

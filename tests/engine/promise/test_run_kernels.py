@@ -9,7 +9,7 @@ from engine.promise.driving import drive, engine_for
 from forestall.engine.promise import run_kernels as runs
 from forestall.engine.promise.plugin import members
 from forestall.engine.promise.state import RUNNING
-from simulate.promise.cases import CLASSIC, random_case, run
+from simulation.promise.cases import CLASSIC, random_case, run
 
 POLICIES = ("promise", *CLASSIC)
 

@@ -20,9 +20,9 @@ from forestall.model.virtual import (
     TaskEventKind,
     TaskReason,
 )
-from forestall.simulate.virtual.parameters import VirtualParameters
-from forestall.simulate.virtual.prepare import prepare_virtual
-from forestall.simulate.virtual.run import new_state, play_virtual
+from forestall.simulation.virtual.parameters import VirtualParameters
+from forestall.simulation.virtual.prepare import prepare_virtual
+from forestall.simulation.virtual.run import new_state, play_virtual
 from forestall.traces.streams import stream
 
 LIVE = TaskRules(

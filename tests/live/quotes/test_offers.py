@@ -15,8 +15,8 @@ from forestall.model.failures import Failures
 from forestall.model.quotes import DecileRecord, Offer
 from forestall.predict.trace import TracePredictor
 from forestall.predict.turnaround.book import CompletionBook
-from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import foreseen_by, rules_of
+from forestall.simulation.promise.parameters import Parameters
+from forestall.simulation.promise.prepare import foreseen_by, rules_of
 
 
 def engine() -> Engine:

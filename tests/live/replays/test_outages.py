@@ -14,7 +14,7 @@ from forestall.live.replays.recorded import Recorded
 from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.mind import Mind
 from forestall.model.cluster.nouns import ClusterSnapshot
-from forestall.simulate.slurm.moves import fresh
+from forestall.simulation.slurm.moves import fresh
 
 T0 = 1_800_000_000
 

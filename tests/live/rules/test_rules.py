@@ -23,8 +23,8 @@ from forestall.model.cluster.actions import DrainNode, RebootNode, ResumeNode
 from forestall.model.cluster.nouns import ClusterJob, ClusterRun
 from forestall.model.errors import ParameterError
 from forestall.model.live.intents import Action
-from forestall.simulate.slurm.moves import drained
-from forestall.simulate.slurm.settings import WorldSettings
+from forestall.simulation.slurm.moves import drained
+from forestall.simulation.slurm.settings import WorldSettings
 from live.rules.world import CYCLE, GUARD, WARDEN, Oracle, Ruled, SaidHealth
 
 QUIET = WorldSettings(nodes=8, load=0.0, failure=0.0)

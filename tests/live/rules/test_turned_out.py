@@ -21,7 +21,7 @@ from forestall.live.rules.settings import RuleSettings
 from forestall.live.rules.turned_out import Judged, TurnedOut
 from forestall.model.live.desk import CostTold
 from forestall.model.live.intents import Action, Intent, IntentState
-from forestall.simulate.slurm.settings import WorldSettings
+from forestall.simulation.slurm.settings import WorldSettings
 from live.rules.world import CYCLE, Oracle, Ruled
 from live.slurm.memory_ledger import MemoryLedger
 

@@ -17,9 +17,9 @@ from forestall.live.slurm.testing import CheckedReturns, NodeTest
 from forestall.model.cluster.actions import DrainNode, RebootNode, ResumeNode
 from forestall.model.cluster.nouns import ClusterView
 from forestall.model.live.intents import Role
-from forestall.simulate.slurm.cluster import ModelCluster
-from forestall.simulate.slurm.settings import WorldSettings
-from forestall.simulate.slurm.world import SlurmWorld
+from forestall.simulation.slurm.cluster import ModelCluster
+from forestall.simulation.slurm.settings import WorldSettings
+from forestall.simulation.slurm.world import SlurmWorld
 from live.slurm.memory_ledger import MemoryLedger
 
 CYCLE = 60

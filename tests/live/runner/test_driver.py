@@ -22,11 +22,11 @@ from forestall.live.runner.plan import RunPlan, RunRules, Surroundings
 from forestall.live.runner.upload import ImageSaving, KeptNewest
 from forestall.live.runner.ways import ProgramStart, SelfSaving
 from forestall.model.errors import InputError
-from forestall.vault import keys
-from forestall.vault.repository import Vault, VaultRules
-from forestall.vault.runs import RunHistory, Sign, write_history
-from forestall.vault.saving import SaveSettings, save
-from vault.hosts_that_fail import hosts
+from forestall.vaults import keys
+from forestall.vaults.repository import Vault, VaultRules
+from forestall.vaults.runs import RunHistory, Sign, write_history
+from forestall.vaults.saving import SaveSettings, save
+from vaults.hosts_that_fail import hosts
 
 PROGRAM = 'trap "date +%N > new; mv new state" USR1; while :; do sleep 0.02; done'
 Saw = Callable[[str], None]

@@ -7,11 +7,11 @@ from forestall.live.slurm.reconcile import CHECKED, Beliefs, Difference, reconci
 from forestall.model.cluster.faults import LookError
 from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
 from forestall.model.failures import Failures
-from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import foreseen_by, rules_of
-from forestall.simulate.slurm.cluster import ModelCluster
-from forestall.simulate.slurm.settings import CALM, ROUGH, WorldSettings, rough
-from forestall.simulate.slurm.world import SlurmWorld
+from forestall.simulation.promise.parameters import Parameters
+from forestall.simulation.promise.prepare import foreseen_by, rules_of
+from forestall.simulation.slurm.cluster import ModelCluster
+from forestall.simulation.slurm.settings import CALM, ROUGH, WorldSettings, rough
+from forestall.simulation.slurm.world import SlurmWorld
 
 CYCLE = 30
 

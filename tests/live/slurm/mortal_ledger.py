@@ -12,7 +12,7 @@ from forestall.live.ledger.rows import IntentRow, LedgerRow, PromiseRow, StateRo
 from forestall.live.ledger.store import LiveLedger, R, SettledPromise
 from forestall.model.errors import LedgerError
 from forestall.model.live.intents import IntentState
-from forestall.simulate.slurm.cluster import Killed
+from forestall.simulation.slurm.cluster import Killed
 
 
 class Fate(StrEnum):

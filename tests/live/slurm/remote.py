@@ -25,7 +25,7 @@ from forestall.live.slurm.site_book import SiteBook
 from forestall.model.cluster.cluster import LiveCluster
 from forestall.model.cluster.faults import LookError
 from forestall.model.live.intents import Role
-from forestall.simulate.slurm.cluster import Killed
+from forestall.simulation.slurm.cluster import Killed
 from live.slurm.scenarios import GUARD
 
 _SERVER = get_context("forkserver")  # SQLite's connections and their locks must not be inherited

@@ -27,10 +27,10 @@ from forestall.model.errors import InputError, LedgerError
 from forestall.model.live.desk import JobOrder
 from forestall.model.live.intents import Action, Intent, IntentState, Role
 from forestall.predict.turnaround.book import CompletionBook
-from forestall.simulate.slurm.cluster import Killed, ModelCluster
-from forestall.simulate.slurm.settings import CALM, ROUGH, WorldSettings, rough
-from forestall.simulate.slurm.world import SlurmWorld
-from forestall.simulate.slurm.writes import ME
+from forestall.simulation.slurm.cluster import Killed, ModelCluster
+from forestall.simulation.slurm.settings import CALM, ROUGH, WorldSettings, rough
+from forestall.simulation.slurm.world import SlurmWorld
+from forestall.simulation.slurm.writes import ME
 from live.slurm.memory_ledger import MemoryLedger
 from live.slurm.mortal_ledger import FateOf, MortalLedger, drawn
 

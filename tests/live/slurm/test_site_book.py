@@ -10,9 +10,9 @@ from forestall.live.slurm.site_book import SiteBook
 from forestall.model.cluster.faults import LookError
 from forestall.model.cluster.nouns import ClusterJob, ClusterRun, ClusterSnapshot
 from forestall.predict.turnaround.book import CompletionBook
-from forestall.simulate.slurm.cluster import ModelCluster
-from forestall.simulate.slurm.settings import CALM, ROUGH, WorldSettings, rough
-from forestall.simulate.slurm.world import SlurmWorld
+from forestall.simulation.slurm.cluster import ModelCluster
+from forestall.simulation.slurm.settings import CALM, ROUGH, WorldSettings, rough
+from forestall.simulation.slurm.world import SlurmWorld
 
 T0 = 1_800_000_000
 JOB = ClusterJob(

@@ -16,9 +16,9 @@ from forestall.model.cluster.actions import DrainNode, ReserveNode, ResumeNode, 
 from forestall.model.cluster.faults import WriteError, WriteFault
 from forestall.model.cluster.marks import reservation_name
 from forestall.model.live.intents import Action, Intent
-from forestall.simulate.slurm.cluster import ModelCluster
-from forestall.simulate.slurm.settings import WorldSettings
-from forestall.simulate.slurm.world import SlurmWorld
+from forestall.simulation.slurm.cluster import ModelCluster
+from forestall.simulation.slurm.settings import WorldSettings
+from forestall.simulation.slurm.world import SlurmWorld
 from live.rules.world import Ruled, SaidHealth
 
 QUIET = WorldSettings(nodes=8, load=0.0, failure=0.0)

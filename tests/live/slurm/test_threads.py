@@ -17,7 +17,7 @@ from forestall.model.cluster.nouns import ClusterSnapshot
 from forestall.model.cluster.standing import Standing
 from forestall.model.errors import InputError
 from forestall.model.live.desk import JobOrder
-from forestall.simulate.slurm.cluster import ModelCluster
+from forestall.simulation.slurm.cluster import ModelCluster
 from live.slurm.scenarios import CYCLE, Scenario
 
 WAIT = 60.0

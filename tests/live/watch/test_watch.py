@@ -28,7 +28,7 @@ from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations
 from forestall.model.ras import RasLog
 from forestall.predict.registry import new_learner
-from forestall.simulate.slurm.moves import fresh
+from forestall.simulation.slurm.moves import fresh
 
 NOW, DAY, NODES = 1_800_000_000, 86_400, 8
 NAMES = tuple(f"n{k}" for k in range(1, NODES + 1))

@@ -7,8 +7,8 @@ import pytest
 from forestall.model.cluster.faults import LookError, LookFault
 from forestall.model.cluster.looks import LookAnswers, snapshot
 from forestall.model.cluster.nouns import ClusterNode, ClusterReservation
-from forestall.simulate.slurm.moves import fresh, waiting
-from forestall.simulate.slurm.state import SlurmState
+from forestall.simulation.slurm.moves import fresh, waiting
+from forestall.simulation.slurm.state import SlurmState
 
 NODES = [fresh(f"n{k}", 0) for k in range(1, 6)]
 

@@ -22,8 +22,8 @@ from forestall.model.cluster.actions import (
 from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
 from forestall.model.cluster.nouns import ClusterRun, ClusterView
 from forestall.model.cluster.standing import Standing, perform, standing
-from forestall.simulate.slurm.moves import drained, fresh, waiting
-from forestall.simulate.slurm.state import SlurmState
+from forestall.simulation.slurm.moves import drained, fresh, waiting
+from forestall.simulation.slurm.state import SlurmState
 
 OURS = "forestall:p1"
 RUNS = {"state": "RUNNING", "nodes": ("n1",)}

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forestall.predict.semi_markov.process import SemiMarkov
-from forestall.simulate.cycle.forecasts import Forecasts
-from simulate.cycle.cycle_cases import NAN, Case, prepared, tables_of
-from simulate.cycle.cycle_reference import (
+from forestall.simulation.cycle.forecasts import Forecasts
+from simulation.cycle.cycle_cases import NAN, Case, prepared, tables_of
+from simulation.cycle.cycle_reference import (
     DAY,
     MONDAY,
     Seen,

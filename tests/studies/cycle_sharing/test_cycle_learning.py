@@ -7,8 +7,8 @@ import pytest
 
 from forestall.model.hosts import HostTraces
 from forestall.predict.semi_markov.learning import MONDAY
-from forestall.simulate.cycle.forecasts import Forecasts
-from forestall.simulate.cycle.parameters import CycleParameters
+from forestall.simulation.cycle.forecasts import Forecasts
+from forestall.simulation.cycle.parameters import CycleParameters
 from studies.cycle_sharing.learning import LawForecasts, OtherwiseTaken, TrueForecasts
 
 DAY, HOUR = 86_400, 3600

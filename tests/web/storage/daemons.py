@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from forestall.live.agent.disk import DiskWatch
-from forestall.vault.hosts.served import ServedHost
+from forestall.vaults.hosts.served import ServedHost
 from forestall.web.api.access import Access
 from forestall.web.api.tokens import TokenStore
 from forestall.web.server import Listening, SiteServer

@@ -17,7 +17,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
-from forestall.vault.hosts.served import ServedHost
+from forestall.vaults.hosts.served import ServedHost
 from web.storage.daemons import MIB, Process
 
 FINE = (503, 507)

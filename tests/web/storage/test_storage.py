@@ -20,8 +20,8 @@ import pytest
 
 from forestall.live.agent.lock import only_agent
 from forestall.model.errors import InputError, ParameterError, TraceError
-from forestall.vault.hosts.host import AbsentError, HostError, LoadedError, Stored
-from forestall.vault.hosts.served import ServedHost
+from forestall.vaults.hosts.host import AbsentError, HostError, LoadedError, Stored
+from forestall.vaults.hosts.served import ServedHost
 from forestall.web.server import Listening
 from forestall.web.storage.seats import EACH, Seats
 from forestall.web.storage.service import StorageOptions, serve_storage

@@ -11,8 +11,8 @@ import numpy as np
 from mpi4py import MPI
 
 from forestall.model.errors import ParameterError
-from forestall.vault.ranks.members import Links, Members, RankLostError
-from forestall.vault.ranks.states import Buffer
+from forestall.vaults.ranks.members import Links, Members, RankLostError
+from forestall.vaults.ranks.states import Buffer
 
 _AT_ONCE: Final = 1 << 28
 """Bytes of one message: MPI counts them with 31 bits."""

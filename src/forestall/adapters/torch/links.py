@@ -10,8 +10,8 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from forestall.vault.ranks.members import Alone, Links, RankLostError
-from forestall.vault.ranks.states import Buffer
+from forestall.vaults.ranks.members import Alone, Links, RankLostError
+from forestall.vaults.ranks.states import Buffer
 
 
 class TorchLinks(Links):

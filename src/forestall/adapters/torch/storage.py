@@ -32,10 +32,10 @@ from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
 from forestall.model.errors import InputError
-from forestall.vault.manifests import Manifest
-from forestall.vault.ranks.sharing import RankFile, SharedSave
-from forestall.vault.reading import Span, read_file, read_spans
-from forestall.vault.repository import Vault
+from forestall.vaults.manifests import Manifest
+from forestall.vaults.ranks.sharing import RankFile, SharedSave
+from forestall.vaults.reading import Span, read_file, read_spans
+from forestall.vaults.repository import Vault
 
 METADATA: Final = ".metadata"
 _BATCH: Final = 256 << 20

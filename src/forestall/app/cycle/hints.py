@@ -13,7 +13,7 @@ from forestall.predict.semi_markov.learning import MONDAY, weekend
 
 if TYPE_CHECKING:
     from forestall.model.jobs import Jobs
-    from forestall.simulate.cycle.outcome import CycleOutcome
+    from forestall.simulation.cycle.outcome import CycleOutcome
 
 DAY: Final = 86_400
 

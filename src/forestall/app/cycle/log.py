@@ -30,14 +30,14 @@ from forestall.model.cycle import (
 )
 from forestall.model.errors import TraceError
 from forestall.predict.semi_markov.states import NAMES
-from forestall.simulate.cycle.parameters import CycleParameters
-from forestall.simulate.cycle.tables import states_at
+from forestall.simulation.cycle.parameters import CycleParameters
+from forestall.simulation.cycle.tables import states_at
 from forestall.traces.files.documents import json_of
 from forestall.traces.files.guard import within
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
-    from forestall.simulate.cycle.outcome import CycleOutcome
+    from forestall.simulation.cycle.outcome import CycleOutcome
 
 _FIGURES = ("jct", "mttf", "etl", "jctf", "rank", "chance")
 _PARTS = ("rank", "chance")

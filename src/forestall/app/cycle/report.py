@@ -20,7 +20,7 @@ from forestall.app.vault.vaulted import sections_of, vault_section
 from forestall.show import words as plain
 from forestall.show.blocks import Figure
 from forestall.show.report import Report, Section
-from forestall.simulate.cycle.parameters import CycleParameters
+from forestall.simulation.cycle.parameters import CycleParameters
 
 if TYPE_CHECKING:
     from forestall.show.facts import Fact

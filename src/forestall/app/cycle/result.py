@@ -13,11 +13,11 @@ from forestall.app.cycle import report as reports
 from forestall.app.cycle.log import write_guest_log
 from forestall.app.cycle.told import ToldRun
 from forestall.app.kit.result import RunResult
-from forestall.simulate.cycle import tables
-from forestall.simulate.cycle.measures import measures
-from forestall.simulate.cycle.moves import move_measures
-from forestall.simulate.cycle.outcome import CycleOutcome
-from forestall.simulate.cycle.vault_tables import checkpoints_table, vault_measures
+from forestall.simulation.cycle import tables
+from forestall.simulation.cycle.measures import measures
+from forestall.simulation.cycle.moves import move_measures
+from forestall.simulation.cycle.outcome import CycleOutcome
+from forestall.simulation.cycle.vault_tables import checkpoints_table, vault_measures
 
 if TYPE_CHECKING:
     from forestall.show.report import Report
@@ -31,7 +31,7 @@ class CycleResult(RunResult[CycleOutcome]):
     """What a simulation of guests on shared hosts gave; see `RunResult`.
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas. Their columns are
-    described in `forestall.simulate.cycle.tables`.
+    described in `forestall.simulation.cycle.tables`.
     """
 
     _TABLES: ClassVar = ("jobs", "stays", "hosts", "availability")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from forestall._lazy import lazily
 from forestall.app.kit.model import Model
 from forestall.app.kit.progress import has_kernels
-from forestall.simulate.cycle.parameters import CycleParameters
+from forestall.simulation.cycle.parameters import CycleParameters
 
 with lazily():
     from forestall.app.cycle import digest, figures, simulate

@@ -17,10 +17,10 @@ from forestall.model.failures import Failures
 from forestall.model.hosts import HostTraces
 from forestall.model.jobs import Jobs
 from forestall.model.metrics import Metrics
-from forestall.simulate.cycle.forecasts import ABOUT_HOSTS, Forecasts
-from forestall.simulate.cycle.parameters import CycleParameters
-from forestall.simulate.cycle.prepare import prepare_guests
-from forestall.simulate.cycle.run import play_cycle
+from forestall.simulation.cycle.forecasts import ABOUT_HOSTS, Forecasts
+from forestall.simulation.cycle.parameters import CycleParameters
+from forestall.simulation.cycle.prepare import prepare_guests
+from forestall.simulation.cycle.run import play_cycle
 from forestall.traces.files import budget
 from forestall.traces.host_traces import (
     host_traces_of_failures,
@@ -29,7 +29,7 @@ from forestall.traces.host_traces import (
 )
 
 if TYPE_CHECKING:
-    from forestall.simulate.clock.progress import Progress
+    from forestall.simulation.clock.progress import Progress
 
 JOB, SAMPLE = 600, 32
 """Bytes that a job and a sample of a host take in a run, about."""
@@ -60,7 +60,7 @@ def simulate_cycle(
     log_events : keep what the engine was told and decided, for `events.csv`, `decisions.csv` and
         `candidates.csv`
     progress : called now and then with the number of jobs done and of all jobs
-    **parameters : see `forestall.simulate.cycle.parameters.CycleParameters`
+    **parameters : see `forestall.simulation.cycle.parameters.CycleParameters`
 
     Time 0 of the jobs lies `warm_up` seconds into the host traces. Raises InputError and its kin
     for what cannot be used. Source: Bagchi et al., the FALCON and iShare slides.

@@ -23,7 +23,7 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
 
 with lazily():
-    from forestall.vault.stores import paths
+    from forestall.vaults.stores import paths
 
 __all__ = [
     "ad_text",

@@ -22,7 +22,7 @@ from forestall.show import closing
 from forestall.show.blocks import Column, Table
 from forestall.show.report import Report, Section
 from forestall.show.words import or_dash
-from forestall.simulate.promise.parameters import Parameters
+from forestall.simulation.promise.parameters import Parameters
 
 with lazily():
     from scipy import special

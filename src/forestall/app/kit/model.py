@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from forestall.app.runs.inputs import Inputs
     from forestall.app.virtual.result import VirtualResult
     from forestall.model.jobs import Jobs
-    from forestall.simulate.cycle.parameters import CycleParameters
-    from forestall.simulate.promise.parameters import Parameters
-    from forestall.simulate.virtual.parameters import VirtualParameters
+    from forestall.simulation.cycle.parameters import CycleParameters
+    from forestall.simulation.promise.parameters import Parameters
+    from forestall.simulation.virtual.parameters import VirtualParameters
 
     AnyParameters = Parameters | VirtualParameters | CycleParameters
     AnyResult = Result | VirtualResult | CycleResult

@@ -8,7 +8,7 @@ from typing import Final
 
 from forestall.live.slurm.outlook import NodeForecast
 from forestall.model.cluster.nouns import ClusterView
-from forestall.simulate.slurm.world import SlurmWorld
+from forestall.simulation.slurm.world import SlurmWorld
 from forestall.traces.streams import stream
 
 NAME: Final = "simulated foresight"

@@ -35,7 +35,7 @@ from forestall.live.slurm.outlook import JoinedForecasts
 from forestall.live.slurm.quoting import wanted_job
 from forestall.model.errors import ParameterError
 from forestall.model.live.intents import Role
-from forestall.simulate.slurm.settings import WorldSettings
+from forestall.simulation.slurm.settings import WorldSettings
 
 Tell = Callable[[str], None]
 LEAST: Final = 0.25

@@ -18,9 +18,9 @@ from forestall.model.cluster.actions import Action as ClusterAction
 from forestall.model.cluster.actions import ActionResult, Submit
 from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
 from forestall.model.cluster.standing import Standing
-from forestall.simulate.slurm.cluster import ModelCluster
-from forestall.simulate.slurm.settings import WorldSettings
-from forestall.simulate.slurm.world import SlurmWorld
+from forestall.simulation.slurm.cluster import ModelCluster
+from forestall.simulation.slurm.settings import WorldSettings
+from forestall.simulation.slurm.world import SlurmWorld
 
 BEFORE: Final = 12 * 3600
 """s that the world has lived when it is first seen: jobs run then, and others wait."""

@@ -14,13 +14,13 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.hazard.hazard_kernels import HAZARD, Hazard, hazard_of
-from forestall.simulate.kit.failures import expected_downtime
+from forestall.simulation.kit.failures import expected_downtime
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.guard import making
 from forestall.traces.files.held import Held
 
 if TYPE_CHECKING:
-    from forestall.simulate.promise.parameters import Parameters
+    from forestall.simulation.promise.parameters import Parameters
 
 HAZARD_FILE = "hazard.csv"
 

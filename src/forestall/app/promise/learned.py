@@ -16,7 +16,7 @@ from forestall.model.units import MAX_SECONDS
 from forestall.predict import settings as check
 from forestall.predict.learner import Learner
 from forestall.predict.tabulated import CHUNK, Tabulated, moments, tabulate
-from forestall.simulate.kit.failures import expected_downtime
+from forestall.simulation.kit.failures import expected_downtime
 from forestall.traces.files import budget
 from forestall.traces.files.bundle import read_bundle, write_bundle
 from forestall.traces.files.guard import making
@@ -25,7 +25,7 @@ from forestall.traces.files.held import Held
 if TYPE_CHECKING:
     from forestall.model.failures import Failures
     from forestall.predict.base import Predictor
-    from forestall.simulate.promise.parameters import Parameters
+    from forestall.simulation.promise.parameters import Parameters
 
 TABLE_FILE = "predictions.npz"
 WHAT = "forestall table of predictions"

@@ -26,10 +26,10 @@ from forestall.model.failures import PLANNED, Failures
 from forestall.model.nodes import NodeSet
 from forestall.model.units import MAX_SECONDS
 from forestall.predict.trace import TracePredictor
-from forestall.simulate.kit.failures import expected_downtime
-from forestall.simulate.promise.checkpoint_costs import pause_of
-from forestall.simulate.promise.parameters import Parameters
-from forestall.simulate.promise.prepare import foreseen_by, near_of, rules_of
+from forestall.simulation.kit.failures import expected_downtime
+from forestall.simulation.promise.checkpoint_costs import pause_of
+from forestall.simulation.promise.parameters import Parameters
+from forestall.simulation.promise.prepare import foreseen_by, near_of, rules_of
 from forestall.traces.files.cells import guarded
 from forestall.traces.files.documents import json_of
 from forestall.traces.files.guard import within
@@ -37,8 +37,8 @@ from forestall.traces.files.guard import within
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
     from forestall.predict.tabulated import Tabulated
-    from forestall.simulate.promise.loop_kernels import Log
-    from forestall.simulate.promise.run import Outcome
+    from forestall.simulation.promise.loop_kernels import Log
+    from forestall.simulation.promise.run import Outcome
 
 Flags = npt.NDArray[np.bool_]
 FORESEEN_FILE = "foreseen.csv"

@@ -14,11 +14,11 @@ from forestall.decide.promise.planned_risk_kernels import Planned
 from forestall.model.errors import TraceError
 from forestall.model.failures import PlannedOutages
 from forestall.model.units import MAX_SECONDS
-from forestall.simulate.promise.prepare import planned_by
+from forestall.simulation.promise.prepare import planned_by
 
 if TYPE_CHECKING:
     from forestall.engine.promise.state import Prediction
-    from forestall.simulate.promise.parameters import Parameters
+    from forestall.simulation.promise.parameters import Parameters
 
 MAINTENANCE_FILE = "maintenance.csv"
 COLUMNS = (Column("time"), Column("until"), Column("node"))

@@ -24,7 +24,7 @@ from forestall.show import words as say_
 from forestall.show.blocks import Figure, Prose, Table
 from forestall.show.report import Report, Section
 from forestall.show.style import GREEN, GREY, ORANGE, SKY, VERMILLION
-from forestall.simulate.promise.parameters import Parameters
+from forestall.simulation.promise.parameters import Parameters
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn

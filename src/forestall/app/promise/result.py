@@ -18,11 +18,11 @@ from forestall.app.promise.learned import described_run
 from forestall.app.promise.log import write_event_log
 from forestall.app.promise.maintenance import table_of
 from forestall.model.failures import PlannedOutages
-from forestall.simulate.promise import tables
-from forestall.simulate.promise.measures import measures
-from forestall.simulate.promise.nearness import nearness
-from forestall.simulate.promise.run import Outcome
-from forestall.simulate.promise.saves import checkpoints_table
+from forestall.simulation.promise import tables
+from forestall.simulation.promise.measures import measures
+from forestall.simulation.promise.nearness import nearness
+from forestall.simulation.promise.run import Outcome
+from forestall.simulation.promise.saves import checkpoints_table
 from forestall.traces.topology import read_topology
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Result(RunResult[Outcome]):
 
     def nearness(self, topology: str | Path) -> dict[str, Any]:
         """Return how near each other the nodes of runs were by a topology, whether the run went by
-        it or not; see `forestall.simulate.promise.nearness`. Raises ParameterError and
+        it or not; see `forestall.simulation.promise.nearness`. Raises ParameterError and
         TraceError."""
         return nearness(self.outcome, read_topology(topology))
 
@@ -74,7 +74,7 @@ class Result(RunResult[Outcome]):
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
-        """One row per job; see `forestall.simulate.promise.tables.jobs_table`."""
+        """One row per job; see `forestall.simulation.promise.tables.jobs_table`."""
         return tables.jobs_table(self.outcome, self.runs)
 
     @cached_property

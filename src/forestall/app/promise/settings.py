@@ -8,7 +8,7 @@ from forestall._lazy import lazily
 from forestall.app.kit.model import Model
 from forestall.app.kit.progress import has_kernels
 from forestall.engine.promise.policies import POLICIES
-from forestall.simulate.promise.parameters import Parameters
+from forestall.simulation.promise.parameters import Parameters
 
 with lazily():
     from forestall.app.kit import hints

@@ -25,11 +25,11 @@ from forestall.model.jobs import Jobs
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.learner import Learner
 from forestall.predict.trace import TracePredictor
-from forestall.simulate.clock.progress import Progress
-from forestall.simulate.kit.failures import expected_downtime, prepare_failures
-from forestall.simulate.promise.parameters import NAMED, Parameters
-from forestall.simulate.promise.prepare import foreseen_by, prepare_jobs
-from forestall.simulate.promise.run import first_moment, play
+from forestall.simulation.clock.progress import Progress
+from forestall.simulation.kit.failures import expected_downtime, prepare_failures
+from forestall.simulation.promise.parameters import NAMED, Parameters
+from forestall.simulation.promise.prepare import foreseen_by, prepare_jobs
+from forestall.simulation.promise.run import first_moment, play
 from forestall.traces.files import budget
 from forestall.traces.maintenance import read_maintenance
 from forestall.traces.topology import read_topology
@@ -82,7 +82,7 @@ def simulate(
         start,end[,nodes], or text such as "10d/10d8h 0-15; 20d/20d4h"
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
     progress : called now and then with the number of jobs done and of all jobs
-    **parameters : see `forestall.simulate.promise.parameters.Parameters`
+    **parameters : see `forestall.simulation.promise.parameters.Parameters`
 
     Raises InputError and its kin for what cannot be used.
 

@@ -13,7 +13,7 @@ from forestall.app.kit.progress import Tell
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.many import comparison
 from forestall.show.page import page, write_page
-from forestall.simulate.promise.parameters import Parameters
+from forestall.simulation.promise.parameters import Parameters
 from forestall.traces.files.folders import is_left_over
 from forestall.traces.generate import generate_failures, generate_jobs
 from forestall.traces.jobs.swf import write_swf

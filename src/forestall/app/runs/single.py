@@ -12,7 +12,7 @@ from forestall.app.runs.settings import Settings
 if TYPE_CHECKING:
     from forestall.app.kit.learned import Training
     from forestall.app.kit.model import AnyParameters, AnyResult
-    from forestall.simulate.clock.progress import Progress
+    from forestall.simulation.clock.progress import Progress
 
 
 @dataclass(frozen=True)

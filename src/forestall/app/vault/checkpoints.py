@@ -15,20 +15,20 @@ from forestall.app.vault.stores import PlacedTold, PlacingOptions, SavePlacing
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Declared, Setting
 from forestall.traces.files.atomic import atomic_path
-from forestall.vault import keys
-from forestall.vault.chunks import KIB, Cutting
-from forestall.vault.codes import Code
-from forestall.vault.collecting import SHARE, CollectedTold, Retention, collect, forget, outdated
-from forestall.vault.hosts.places import host_at
-from forestall.vault.layouts import StoreLayout
-from forestall.vault.manifests import Manifest
-from forestall.vault.packs import Compression
-from forestall.vault.recovery import RecoveryTold, restore
-from forestall.vault.repository import Vault, VaultRules
-from forestall.vault.saving import SaveSettings, SaveTold, save
-from forestall.vault.seals import Key
-from forestall.vault.sources import check_paths
-from forestall.vault.upkeep import VerifiedTold, repair, verify
+from forestall.vaults import keys
+from forestall.vaults.chunks import KIB, Cutting
+from forestall.vaults.codes import Code
+from forestall.vaults.collecting import SHARE, CollectedTold, Retention, collect, forget, outdated
+from forestall.vaults.hosts.places import host_at
+from forestall.vaults.layouts import StoreLayout
+from forestall.vaults.manifests import Manifest
+from forestall.vaults.packs import Compression
+from forestall.vaults.recovery import RecoveryTold, restore
+from forestall.vaults.repository import Vault, VaultRules
+from forestall.vaults.saving import SaveSettings, SaveTold, save
+from forestall.vaults.seals import Key
+from forestall.vaults.sources import check_paths
+from forestall.vaults.upkeep import VerifiedTold, repair, verify
 
 Progress = Callable[[int, int], None]
 CODING: Final = "Redundancy"

@@ -17,9 +17,9 @@ from forestall.app.vault.stores import this_book
 from forestall.model.errors import InputError, ParameterError
 from forestall.traces.metrics.day_files import day_files_in, is_day_file
 from forestall.traces.metrics.day_samples import COLUMNS, HostDays, host_days
-from forestall.vault.hosts.host import HostLook
-from forestall.vault.hosts.places import host_at
-from forestall.vault.stores.book import KEPT
+from forestall.vaults.hosts.host import HostLook
+from forestall.vaults.hosts.places import host_at
+from forestall.vaults.stores.book import KEPT
 
 PERIOD: Final = 60
 """s between two looks that samples stand for."""

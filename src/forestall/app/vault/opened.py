@@ -11,13 +11,13 @@ from forestall.app.vault import checkpoints
 from forestall.app.vault.checkpoints import Coding, Progress
 from forestall.model.errors import ParameterError
 from forestall.model.units import parse_duration
-from forestall.vault.collecting import SHARE, CollectedTold, Retention
-from forestall.vault.hosts.places import host_at
-from forestall.vault.reading import read_file
-from forestall.vault.repository import Vault
-from forestall.vault.saving import SaveTold
-from forestall.vault.seals import Key
-from forestall.vault.upkeep import VerifiedTold
+from forestall.vaults.collecting import SHARE, CollectedTold, Retention
+from forestall.vaults.hosts.places import host_at
+from forestall.vaults.reading import read_file
+from forestall.vaults.repository import Vault
+from forestall.vaults.saving import SaveTold
+from forestall.vaults.seals import Key
+from forestall.vaults.upkeep import VerifiedTold
 
 PathLike = str | Path
 Told = dict[str, Any]

@@ -17,14 +17,14 @@ from forestall._lazy import lazily
 from forestall.app.vault.checkpoints import Coding, told_of
 from forestall.app.vault.opened import OpenVault, PathLike, Told, coding_of, open_checkpoints
 from forestall.model.errors import ParameterError
-from forestall.vault.manifests import Manifest
-from forestall.vault.ranks.members import Links
-from forestall.vault.ranks.processes import in_processes
-from forestall.vault.ranks.ring import Ring, StepStore
-from forestall.vault.ranks.sharing import FANOUT, RankFile, SharedSave, in_memory
-from forestall.vault.ranks.states import Buffer, State, packed, state_of
-from forestall.vault.reading import read_file
-from forestall.vault.sources import check_paths, sources
+from forestall.vaults.manifests import Manifest
+from forestall.vaults.ranks.members import Links
+from forestall.vaults.ranks.processes import in_processes
+from forestall.vaults.ranks.ring import Ring, StepStore
+from forestall.vaults.ranks.sharing import FANOUT, RankFile, SharedSave, in_memory
+from forestall.vaults.ranks.states import Buffer, State, packed, state_of
+from forestall.vaults.reading import read_file
+from forestall.vaults.sources import check_paths, sources
 
 with lazily():
     from forestall.adapters.mpi import members as mpi

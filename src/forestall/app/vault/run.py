@@ -36,11 +36,11 @@ from forestall.model.errors import ForestallError, InputError, ParameterError, o
 from forestall.model.settings import Declared, Setting
 from forestall.model.units import format_duration, parse_duration, told_bytes
 from forestall.traces.files.atomic import atomic_path
-from forestall.vault.chunks import KIB, Cutting
-from forestall.vault.manifests import Manifest
-from forestall.vault.repository import Vault, VaultRules
-from forestall.vault.runs import RunHistory, checked_name
-from forestall.vault.saving import SaveTold
+from forestall.vaults.chunks import KIB, Cutting
+from forestall.vaults.manifests import Manifest
+from forestall.vaults.repository import Vault, VaultRules
+from forestall.vaults.runs import RunHistory, checked_name
+from forestall.vaults.saving import SaveTold
 
 AUTO: Final = "auto"
 STALE: Final = 600.0

@@ -8,8 +8,8 @@ from typing import Any
 
 from forestall.app.vault.checkpoints import cutting_of
 from forestall.app.vault.opened import PathLike, Told
-from forestall.vault import alike
-from forestall.vault.chunks import KIB
+from forestall.vaults import alike
+from forestall.vaults.chunks import KIB
 
 
 def similarity(

@@ -22,19 +22,19 @@ from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.settings import Declared, Setting
 from forestall.model.units import parse_duration, parse_size
 from forestall.traces.metrics.day_files import day_files_in
-from forestall.vault.codes import Code
-from forestall.vault.hosts.host import HostLook
-from forestall.vault.hosts.places import host_at
-from forestall.vault.pool import HostPool
-from forestall.vault.repository import Vault
-from forestall.vault.saving import Placing
-from forestall.vault.stores.book import StoreBook, load_of
-from forestall.vault.stores.looking import look_around, note_transfers, probe, this_start
-from forestall.vault.stores.placing import AutoPlacing, enough
+from forestall.vaults.codes import Code
+from forestall.vaults.hosts.host import HostLook
+from forestall.vaults.hosts.places import host_at
+from forestall.vaults.pool import HostPool
+from forestall.vaults.repository import Vault
+from forestall.vaults.saving import Placing
+from forestall.vaults.stores.book import StoreBook, load_of
+from forestall.vaults.stores.looking import look_around, note_transfers, probe, this_start
+from forestall.vaults.stores.placing import AutoPlacing, enough
 
 with lazily():
     from forestall.live.agent import forecast
-    from forestall.vault.stores import learning
+    from forestall.vaults.stores import learning
 
 PLACING: Final = "Where it goes"
 WORK: Final = 3600

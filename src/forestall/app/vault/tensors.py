@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall._lazy import lazily
 from forestall.app.vault.opened import OpenVault, coding_of, open_checkpoints
-from forestall.vault.ranks.sharing import FANOUT, SharedSave
+from forestall.vaults.ranks.sharing import FANOUT, SharedSave
 
 with lazily():
     from forestall.adapters.torch import links, storage

@@ -26,15 +26,15 @@ from forestall.model.virtual import (
     TaskEventKind,
     TaskReason,
 )
-from forestall.simulate.virtual.outcome import VirtualWorkload
-from forestall.simulate.virtual.parameters import VirtualParameters
-from forestall.simulate.virtual.run import new_state
+from forestall.simulation.virtual.outcome import VirtualWorkload
+from forestall.simulation.virtual.parameters import VirtualParameters
+from forestall.simulation.virtual.run import new_state
 from forestall.traces.files.documents import json_of
 from forestall.traces.files.guard import within
 from forestall.traces.streams import stream
 
 if TYPE_CHECKING:
-    from forestall.simulate.virtual.outcome import VirtualOutcome
+    from forestall.simulation.virtual.outcome import VirtualOutcome
 
 _TIMED = (TaskEventKind.FORESEEN, TaskEventKind.NODE_FAILED)
 _WORDS = {"kind": TaskDecisionKind, "reason": TaskReason}

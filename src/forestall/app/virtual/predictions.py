@@ -20,7 +20,7 @@ from forestall.predict.learner import Learner, hazards_of, median_time
 from forestall.traces.predictions import perfect, recorded, synthetic
 
 if TYPE_CHECKING:
-    from forestall.simulate.virtual.parameters import VirtualParameters
+    from forestall.simulation.virtual.parameters import VirtualParameters
 
 Int = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -21,7 +21,7 @@ from forestall.show import words as plain
 from forestall.show.blocks import Figure
 from forestall.show.report import Report, Section
 from forestall.show.style import GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
-from forestall.simulate.virtual.parameters import VirtualParameters
+from forestall.simulation.virtual.parameters import VirtualParameters
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn

@@ -17,11 +17,11 @@ from forestall.app.virtual.log import write_task_log
 from forestall.app.virtual.told import ToldRun
 from forestall.assess.predicted_times import score
 from forestall.model.errors import ParameterError
-from forestall.simulate.virtual import tables
-from forestall.simulate.virtual.measures import measures
-from forestall.simulate.virtual.outcome import VirtualOutcome
-from forestall.simulate.virtual.parameters import VirtualParameters
-from forestall.simulate.virtual.prepare import lead_of
+from forestall.simulation.virtual import tables
+from forestall.simulation.virtual.measures import measures
+from forestall.simulation.virtual.outcome import VirtualOutcome
+from forestall.simulation.virtual.parameters import VirtualParameters
+from forestall.simulation.virtual.prepare import lead_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +42,7 @@ class VirtualResult(RunResult[VirtualOutcome]):
     predictor : the predictor that had learnt and was asked, None where there was none
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas. Their columns are
-    described in `forestall.simulate.virtual.tables`.
+    described in `forestall.simulation.virtual.tables`.
     """
 
     _TABLES: ClassVar = ("jobs", "tasks", "runs", "migrations", "failures")

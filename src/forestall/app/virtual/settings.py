@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from forestall._lazy import lazily
 from forestall.app.kit.model import Model
 from forestall.app.kit.progress import has_kernels
-from forestall.simulate.virtual.parameters import VirtualParameters
+from forestall.simulation.virtual.parameters import VirtualParameters
 
 with lazily():
     from forestall.app.kit import hints

@@ -24,16 +24,16 @@ from forestall.model.predictions import Predictions
 from forestall.model.units import MAX_SECONDS
 from forestall.model.virtual import FAR, PROCESSOR
 from forestall.predict.hazard.hazard import HazardPredictor
-from forestall.simulate.kit.failures import prepare_failures
-from forestall.simulate.virtual.outcome import VirtualWorkload
-from forestall.simulate.virtual.parameters import VirtualParameters
-from forestall.simulate.virtual.prepare import prepare_virtual
-from forestall.simulate.virtual.run import first_moment, play_virtual
+from forestall.simulation.kit.failures import prepare_failures
+from forestall.simulation.virtual.outcome import VirtualWorkload
+from forestall.simulation.virtual.parameters import VirtualParameters
+from forestall.simulation.virtual.prepare import prepare_virtual
+from forestall.simulation.virtual.run import first_moment, play_virtual
 from forestall.traces.files import budget
 
 if TYPE_CHECKING:
     from forestall.app.virtual.predictions import TimesToFailure
-    from forestall.simulate.clock.progress import Progress
+    from forestall.simulation.clock.progress import Progress
 
 NAMED: Final = ("synthetic", "recorded", "hazard")
 """Predictors that a name is enough for."""
@@ -70,7 +70,7 @@ def simulate_virtual(
         "module:Class"
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
     progress : called now and then with the number of jobs done and of all jobs
-    **parameters : see `forestall.simulate.virtual.parameters.VirtualParameters`
+    **parameters : see `forestall.simulation.virtual.parameters.VirtualParameters`
 
     With `repeat_failures` the log starts again where it ends, up to the last deadline; where tasks
     run past it, up to the longest time more that a task can take.

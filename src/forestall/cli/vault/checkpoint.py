@@ -21,11 +21,11 @@ from forestall.show.words import counted
 
 with lazily():
     from forestall.app.vault import checkpoints, stores
-    from forestall.vault import collecting, layouts
+    from forestall.vaults import collecting, layouts
 
 if TYPE_CHECKING:
-    from forestall.vault.saving import SaveTold
-    from forestall.vault.upkeep import VerifiedTold
+    from forestall.vaults.saving import SaveTold
+    from forestall.vaults.upkeep import VerifiedTold
 
 FAILED = 1
 LOST = 3

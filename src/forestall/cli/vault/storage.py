@@ -24,7 +24,7 @@ from forestall.show.quantities import duration, percent
 
 with lazily():
     from forestall.app.vault import imported, stores
-    from forestall.vault import layouts
+    from forestall.vaults import layouts
     from forestall.web.api import tokens as api_tokens
     from forestall.web.storage import service
 

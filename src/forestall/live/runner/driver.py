@@ -29,12 +29,12 @@ from forestall.live.runner.plan import RunPlan, RunRules, Surroundings
 from forestall.live.runner.upload import Image, KeptNewest, Upload
 from forestall.live.runner.ways import SavingWay
 from forestall.model.errors import ForestallError, InputError
-from forestall.vault.collecting import forget
-from forestall.vault.hosts.host import HostError
-from forestall.vault.pool import LostError
-from forestall.vault.recovery import restore
-from forestall.vault.repository import Vault
-from forestall.vault.runs import RunHistory, RunLease, read_history, write_history
+from forestall.vaults.collecting import forget
+from forestall.vaults.hosts.host import HostError
+from forestall.vaults.pool import LostError
+from forestall.vaults.recovery import restore
+from forestall.vaults.repository import Vault
+from forestall.vaults.runs import RunHistory, RunLease, read_history, write_history
 
 UNFINISHED: Final = 75
 """Exit code of a program that was saved and ended on request; the same command goes on with it."""

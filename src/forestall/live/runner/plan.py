@@ -10,7 +10,7 @@ from forestall.decide.vault.moments import FailureOutlook
 from forestall.live.guest.follow import Writer
 from forestall.live.runner.upload import ImageSaving
 from forestall.live.runner.ways import ProgramStart
-from forestall.vault.runs import RunHistory
+from forestall.vaults.runs import RunHistory
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from forestall.model.errors import ForestallError
-from forestall.vault.collecting import collect, forget
-from forestall.vault.manifests import Manifest
-from forestall.vault.repository import Vault
-from forestall.vault.saving import SaveTold
+from forestall.vaults.collecting import collect, forget
+from forestall.vaults.manifests import Manifest
+from forestall.vaults.repository import Vault
+from forestall.vaults.saving import SaveTold
 
 
 class CancelledError(Exception):

@@ -19,8 +19,8 @@ from starlette.responses import Response
 from forestall.__about__ import __version__
 from forestall.live.agent.disk import DiskWatch
 from forestall.model.live.desk import Viewer
-from forestall.vault.hosts.host import AbsentError, HostError, Stored
-from forestall.vault.hosts.served import ABSENT
+from forestall.vaults.hosts.host import AbsentError, HostError, Stored
+from forestall.vaults.hosts.served import ABSENT
 from forestall.web.api.access import Access
 from forestall.web.api.application import ERRORS, Door, bare_application, line_of
 from forestall.web.api.asked import ErrorTold

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from forestall.model.errors import ParameterError, of_system
-from forestall.vault.hosts.folder import FolderHost
-from forestall.vault.hosts.host import HostError, checked_key
+from forestall.vaults.hosts.folder import FolderHost
+from forestall.vaults.hosts.host import HostError, checked_key
 
 BLOCK: Final = 4096
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -18,8 +18,8 @@ from forestall.model.cluster.actions import (
     StartNow,
     Submit,
 )
-from forestall.simulate.slurm.moves import waiting
-from forestall.simulate.slurm.state import SlurmState
+from forestall.simulation.slurm.moves import waiting
+from forestall.simulation.slurm.state import SlurmState
 
 JOB = waiting(SlurmState(1000), "u", "x", 1, 60)
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=80)

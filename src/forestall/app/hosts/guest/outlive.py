@@ -17,7 +17,7 @@ from forestall.model.errors import ParameterError
 
 with lazily():  # guests that no vault has do without its extra
     from forestall.app.vault import checkpoints
-    from forestall.vault import runs
+    from forestall.vaults import runs
 
 QUIET: Final = ("--lease", "3m")
 """It stands still while its owner needs the host, and gives no sign of life."""

@@ -43,11 +43,11 @@ from forestall.traces.files.documents import json_of
 with lazily():  # guests that no vault has do without its extra
     from forestall.app.hosts.guest import outlive as outliving
     from forestall.app.vault import checkpoints
-    from forestall.vault import runs
+    from forestall.vaults import runs
 
 if TYPE_CHECKING:
-    from forestall.vault.repository import Vault
-    from forestall.vault.runs import RunHistory
+    from forestall.vaults.repository import Vault
+    from forestall.vaults.runs import RunHistory
 
 SUBMITTED: Final = "condor"
 """The folder of submitted guests in that of agent and guests."""

@@ -12,7 +12,7 @@ from forestall.model.arrays import Bools
 from forestall.predict.futures.held import HoldLaw
 from forestall.predict.futures.order import PastQueue, StartOrder, choices, fitted
 from forestall.show.quantities import counted
-from forestall.simulate.futures.run import make_futures
+from forestall.simulation.futures.run import make_futures
 from forestall.traces.streams import stream
 
 MOMENTS: Final = 120

@@ -19,7 +19,7 @@ from forestall.engine.futures.snapshot import NEVER, Drain, SchedulerRule
 from forestall.model.arrays import Ints
 from forestall.model.errors import ParameterError
 from forestall.show.as_json import SCHEMA
-from forestall.simulate.futures.run import make_futures
+from forestall.simulation.futures.run import make_futures
 
 if TYPE_CHECKING:
     from forestall.app.kit.progress import Progress

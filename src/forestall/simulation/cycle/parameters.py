@@ -1,0 +1,233 @@
+"""The parameters of a run of cycle sharing: each declared once, with its default and what it
+allows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from forestall.decide.cycle.entries import SCHEDULERS
+from forestall.model.vault.stores import Stores
+from forestall.simulation.kit.fields import (
+    CHECKPOINT_AXIS,
+    Positive,
+    Seconds,
+    SeedNumber,
+    Share,
+    VaultStores,
+    setting,
+)
+
+DAY = 86_400
+_CONDOR: Final = ("scheduler", "condor")
+_OURS: Final = ("scheduler", "falcon")
+_SLIDES: Final = "falcon-slides"
+_FALCON: Final = (*_OURS, _SLIDES)
+_CHECKPOINTS: Final = ("restart", "checkpoint")
+
+
+class CycleParameters(BaseModel):
+    """Everything that a run of cycle sharing depends on besides jobs and host traces.
+
+    Defaults are those of Bagchi et al., the FALCON and iShare slides, where they tell them, but for
+    `pooling` and `load_memory`: the scheduler "falcon-slides" has neither.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scheduler: Annotated[str, SCHEDULERS] = setting(
+        "falcon", "Who places jobs: by what is foretold of hosts (falcon-slides: as the slides "
+        "have it), by best rank, by the truth, or module:Class, a scheduler of your own, whose "
+        "module is imported",
+        about="by what is foretold of hosts, by the same "
+        "[as the slides have it](../models/cycle-sharing.md#as-the-slides-have-it), by best rank "
+        "(blind to failures), by the truth; "
+        "`module:Class` is [a scheduler of your own](../how-to/your-own/own-scheduler.md)",
+        label="Scheduler", order=("condor", _SLIDES, "falcon", "omniscient"),
+    )  # fmt: skip
+    rank: Literal["idle", "speed"] = setting(
+        "idle", "Condor: speed times idle share now, or speed alone",
+        about="of `condor`: speed x (1 - load) now, or speed",
+        only=_CONDOR,
+    )  # fmt: skip
+    job_length: Positive | None = setting(
+        None, "Run time of every job on an idle host of speed 1",
+        unit="s", absent="log", unset="the log's", label="Job length", axis="hours",
+    )  # fmt: skip
+    restart: Literal["scratch", "checkpoint"] = setting(
+        "scratch", "Where a job goes on that lost its host",
+        order=("scratch", "checkpoint"),
+    )  # fmt: skip
+    checkpoint_interval: Positive | None = setting(
+        3600, "Running time between checkpoints of a guest, or none",
+        about="running time of a stay between checkpoints; none: only the one at its end",
+        unit="s", group="checkpoints", absent="none", label=CHECKPOINT_AXIS, axis="hours",
+        only=_CHECKPOINTS,
+    )  # fmt: skip
+    checkpoint_overhead: Seconds = setting(
+        0, "Pause of a checkpoint",
+        unit="s", group="checkpoints", label="Checkpoint overhead", only=_CHECKPOINTS,
+    )  # fmt: skip
+    checkpoint_at_end: bool = setting(
+        True, "With {restart} checkpoint: save a guest whose host its owner takes back",
+        about="a guest is saved as its host goes into S3 or S4",
+        only=_CHECKPOINTS,
+    )  # fmt: skip
+    restart_overhead: Seconds = setting(
+        0, "Pause at the start from a checkpoint", unit="s", only=_CHECKPOINTS
+    )
+    vault: VaultStores = None
+    move_below: Share | None = setting(
+        None, "Chance that a host stays for {look_ahead} below which Falcon saves its guest and "
+        "lets it go on elsewhere, where that is foreseen to end it earlier",
+        about="chance that a host stays for `look_ahead` below which Falcon, either one, saves its "
+        "guest and lets it go on elsewhere, where that is foreseen to end it earlier "
+        "([moves](../models/cycle-sharing.md#moves-before-the-owner-comes))",
+        group="checkpoints", unset="guests stay", absent="none", label="Guests move below",
+        axis="share", only=_CHECKPOINTS,
+    )  # fmt: skip
+    look_ahead: Positive = setting(
+        3600, "For how long a guest's host is asked to stay",
+        about="for how long a guest's host is asked to stay, see `move_below`",
+        unit="s", group="checkpoints", label="Look-ahead of moves", axis="hours",
+        only=_CHECKPOINTS,
+    )  # fmt: skip
+    look_every: Annotated[int, Field(ge=60, le=DAY)] = setting(
+        900, "Time between such questions",
+        about="between such questions, of all guests at once",
+        unit="s", group="checkpoints", label="Time between looks", only=_CHECKPOINTS,
+    )  # fmt: skip
+    retry: Annotated[int, Field(ge=1, le=3650 * DAY)] = setting(
+        300, "Wait while no host is free, then try again", unit="s", label="Time until a new try"
+    )
+    retries: Annotated[int, Field(ge=0, le=1_000_000)] = setting(
+        1, "New tries before a job that never started is given up",
+        about="new tries before a job that never started is given up as unscheduled; jobs that "
+        "lost their host are tried until they end",
+        label="New tries", axis="count",
+    )  # fmt: skip
+    th1: Share = setting(
+        0.2, "Load above which a guest steps back",
+        about="load above which a host is in S2: the guest gets the lowest priority",
+        allowed="at most {th2}", label="Load Th1", axis="share",
+    )  # fmt: skip
+    th2: Share = setting(
+        0.6, "Load above which it has to end, if that lasts",
+        about="load above which, for longer than `hold`, it is in S3: the guest has to end",
+        label="Load Th2", axis="share",
+    )  # fmt: skip
+    hold: Seconds = setting(
+        60, "How long that, or a gap, may last",
+        about="that a load above `th2`, or a gap without samples, may last",
+        unit="s", label="Hold time",
+    )  # fmt: skip
+    guest_memory: Share = setting(
+        0.1, "Share of memory that a guest needs",
+        about="share of a host's memory that a guest needs; with less free a host is in S4",
+        label="Memory of a guest", axis="share",
+    )  # fmt: skip
+    spikes: Literal["share", "stop"] = setting(
+        "share", "While load is above th2: run on with what is left, or stop",
+        about="above `th2`: run on with what is left, or stop",
+    )  # fmt: skip
+    warm_up: Seconds = setting(
+        28 * DAY, "Of the host traces, before time 0 of the jobs, to learn from",
+        unit="s", allowed="below the traces' length", label="Warm-up", axis="days",
+    )  # fmt: skip
+    history: Annotated[int, Field(ge=1, le=10_000)] = setting(
+        20, "Like days that Falcon learns from, at most",
+        about="days of the same kind, weekday or weekend, that are learnt from, at most",
+        shown="DAYS", label="Days learnt from", axis="count", only=_FALCON,
+    )  # fmt: skip
+    predict_every: Annotated[int, Field(ge=60, le=DAY)] = setting(
+        3600, "Time between Falcon's forecasts",
+        about="between forecasts of all hosts",
+        unit="s", label="Time between forecasts", only=_FALCON,
+    )  # fmt: skip
+    predict_step: Annotated[int, Field(ge=1, le=3600)] = setting(
+        60, "Step of its forecasts",
+        about="step of the semi-Markov process; at least a sample's period",
+        unit="s", label="Step of forecasts", only=_FALCON,
+    )  # fmt: skip
+    horizon: Annotated[int, Field(ge=3600, le=7 * DAY)] = setting(
+        DAY, "How far they reach",
+        about="that a forecast reaches; beyond, it goes on as from its start",
+        unit="s", allowed="a multiple of {predict_step}", label="Horizon of forecasts",
+        axis="hours", only=_FALCON,
+    )  # fmt: skip
+    pooling: Literal["partial", "none"] = setting(
+        "partial", "Draw the chances of hosts together as far as chance explains how they differ, "
+        "or take each host's own",
+        about="Falcon's chances of hosts are drawn together as far as chance explains how they "
+        "differ, or each host's own",
+        only=_OURS,
+    )  # fmt: skip
+    load_memory: Seconds = setting(
+        7200, "In which a load now fades into the usual one in Falcon's forecasts",
+        about="in which the present load fades into the usual one; 0: the usual one alone",
+        unit="s", label="Time in which the present load fades", only=_OURS,
+    )  # fmt: skip
+    seed: SeedNumber = setting(
+        1, "Which of the hosts of equal rank Condor takes, and nothing else",
+        group="machine", only=_CONDOR,
+    )  # fmt: skip
+
+    @property
+    def loads_by_state(self) -> bool:
+        """Whether the load to come is the mean of the windows that began in the host's present
+        state; the slides' is that of all."""
+        return self.scheduler != _SLIDES
+
+    @property
+    def pools(self) -> bool:
+        """Whether the chances of hosts are drawn together."""
+        return self.pooling == "partial" and self.scheduler != _SLIDES
+
+    @property
+    def load_fades(self) -> int:
+        """Seconds in which the present load fades into the usual one; 0: it does not count."""
+        return 0 if self.scheduler == _SLIDES else self.load_memory
+
+    @property
+    def moves(self) -> bool:
+        """Whether guests move before their hosts are expected to leave."""
+        forewarned = self.move_below is not None and self.scheduler in _FALCON[1:]
+        return forewarned and self.restart == "checkpoint"
+
+    @property
+    def stores(self) -> Stores | None:
+        """Where checkpoints go; None where they always survive, and where there are none."""
+        if self.vault is None or self.restart != "checkpoint":
+            return None
+        return Stores.of(self.vault)
+
+    @model_serializer(mode="wrap")
+    def _without_unset(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the parameters; of the vault and of moves only where there are any."""
+        told: dict[str, Any] = write(self)
+        unset = {name for name in ("vault", "move_below") if getattr(self, name) is None}
+        unset |= {"look_ahead", "look_every"} if "move_below" in unset else set()
+        return {name: value for name, value in told.items() if name not in unset}
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.stores is not None and self.scheduler == "omniscient":
+            raise ValueError(
+                "scheduler should be falcon, condor or your own with a vault: the true end of a "
+                "job depends on all others that use its stores"
+            )
+        if self.th1 > self.th2:
+            raise ValueError(f"th1 should be at most th2 ({self.th2:g})")
+        if self.horizon % self.predict_step:
+            raise ValueError(
+                f"horizon should be a multiple of predict_step ({self.predict_step} s)"
+            )
+        return self

@@ -1,0 +1,220 @@
+"""The parameters of a run of virtual machines: each declared once, with its default and what it
+allows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from forestall.decide.virtual.entries import MIGRATIONS, SOURCES, STRATEGIES
+from forestall.model.errors import ParameterError
+from forestall.model.units import MOST_PROCESSORS
+from forestall.model.virtual import SizedNodes, parse_node_sizes
+from forestall.simulation.kit.fields import (
+    CHECKPOINT_AXIS,
+    CheckpointOverhead,
+    Downtime,
+    MinRuntime,
+    Nodes,
+    Positive,
+    RepeatFailures,
+    Seconds,
+    SeedNumber,
+    Share,
+    setting,
+)
+
+Amount = Annotated[FiniteFloat, Field(gt=0, le=2**30)]
+Processors = Annotated[FiniteFloat, Field(ge=0.001, le=MOST_PROCESSORS)]
+
+
+class VirtualParameters(BaseModel):
+    """Everything that a run of virtual machines depends on besides jobs, failures and predictor.
+
+    Defaults are those of Fu and Xu, ARES 2009, where it tells them: migration by stop and copy in
+    12 s, a prediction accuracy of 76.5 %, alpha 0.5.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    nodes: Nodes = 128
+    processors_per_node: Annotated[int, Field(ge=1, le=MOST_PROCESSORS)] = setting(
+        1, "What a node has",
+        about="capacity of a node; every node has the same, unless `node_sizes` says otherwise",
+        label="Processors of a node", axis="count",
+    )  # fmt: skip
+    node_sizes: str | None = setting(
+        None, "Nodes of unlike size in place of {processors_per_node}: how many of how many "
+        "processors, in order, and of what memory, which counts with {vm_memory}",
+        about="nodes of unlike size, in order, such as `48x4+16x8:64GiB`: 48 nodes of 4 "
+        "processors, then 16 of 8 and 64 GiB. They make up `nodes`, and stand in place of "
+        "`processors_per_node`; [memory](../models/virtual-machines.md#nodes-of-unlike-size) "
+        "counts where machines have some (`vm_memory`)",
+        shown="NxP[:MEMORY]+...", unset="all alike", label="Nodes",
+    )  # fmt: skip
+    strategy: Annotated[str, STRATEGIES] = setting(
+        "best-fit", "How nodes are chosen for tasks; module:Class is a strategy of your own, whose "
+        "module is imported",
+        about="how nodes are chosen; `omniscient` is `best-fit` with alpha 0.5 on the true "
+        "failure times, and `module:Class` [a strategy of your "
+        "own](../how-to/your-own/own-strategy.md)",
+        order=tuple(STRATEGIES),
+    )  # fmt: skip
+    alpha: Share | Literal["dynamic"] = setting(
+        0.5, "Best-fit: weight of capacity against reliability, 0 to 1; dynamic: 1 less the share "
+        "of nodes foreseen to fail before the deadline",
+        about="weight of capacity against reliability in `best-fit`; `dynamic`: 1 less the share "
+        "of up nodes that are foreseen to fail before the deadline",
+        shown="ALPHA|dynamic", label="Weight of capacity alpha",
+    )  # fmt: skip
+    predictor: Annotated[str, SOURCES] = setting(
+        "synthetic", "Synthetic predictions, those recorded in the failure log, or what was learnt",
+        about="where predictions come from: made up with `prediction_accuracy`, the failure log's "
+        "own column, or a predictor that has learnt; the last two as in the table above",
+        group="prediction", shown="synthetic|recorded|hazard|NAME|FILE",
+    )  # fmt: skip
+    prediction_accuracy: Share = setting(
+        0.765, "Of the synthetic predictions, 0 to 1; a column predicted in the failure log "
+        "counts instead",
+        about="of synthetic predictions; where the failure log has a column `predicted`, that "
+        "counts",
+        shown="A", label="Prediction accuracy A",
+    )  # fmt: skip
+    prediction_error: Literal["early", "two-sided"] = setting(
+        "early", "Synthetic predictions come too early, or half of them too late",
+        about="whether synthetic predictions all come before the failure",
+    )  # fmt: skip
+    false_negatives: Share = setting(
+        0.0, "Share of failures that have no synthetic prediction, 0 to 1", shown="SHARE"
+    )
+    predict_every: Positive | None = setting(
+        None, "Ask a predictor that has learnt so often, beside the start and each failure of a "
+        "node",
+        about="between two more questions about all nodes to a predictor that has learnt; without "
+        "them it is asked at the start and after each failure (footnote 1 of the paper)",
+        unit="s", unset="no more",
+    )  # fmt: skip
+    lead: Seconds | None = setting(
+        None, "How long before the predicted time tasks leave a node",
+        unit="s", unset="what a move takes", label="Lead before the predicted time",
+    )  # fmt: skip
+    migration: Annotated[str, MIGRATIONS] = setting(
+        "stop-and-copy", "How tasks move: stopped meanwhile, live, or not at all",
+        about="how tasks move: without progress meanwhile, live, or not at all",
+    )  # fmt: skip
+    migration_cost: Seconds = setting(
+        12, "What a move takes, without {vm_memory}", unit="s", label="Time of a migration"
+    )
+    vm_memory: Amount | None = setting(
+        None, "Memory of a virtual machine, which tells what a move takes",
+        about="memory of a virtual machine; then `link`, and for `pre-copy` `dirty_rate`, tell "
+        "what a move takes",
+        unit="MiB", label="Memory of a virtual machine",
+    )  # fmt: skip
+    link: Amount = setting(119.0, "Speed of the link", unit="MiB/s", label="Link")
+    dirty_rate: Annotated[FiniteFloat, Field(ge=0, le=2**30)] = setting(
+        0.0, "Pre-copy: memory written meanwhile", unit="MiB/s", label="Dirty rate"
+    )
+    max_downtime: Annotated[FiniteFloat, Field(gt=0, le=3600)] = setting(
+        0.3, "Pre-copy: standstill to aim at", unit="s", shown="SECONDS"
+    )
+    tau: Literal["told", "learned"] = setting(
+        "told", "What a move is believed to take: what it does, or {migration_cost} at first and "
+        "then what was learnt from the moves made",
+        about="what a move is believed to take, where a node is chosen and left in time: what it "
+        "does, or [what was learnt](../models/virtual-machines.md#learned-tau) from the moves "
+        "made, and `migration_cost` before the first; `vm_memory` tells what they take",
+    )  # fmt: skip
+    overload_limit: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = setting(
+        None, "Share of a node's processors in use above which, for longer than {overload_hold}, "
+        "tasks leave it",
+        about="share of its processors in use above which a node is too busy; after "
+        "`overload_hold` [one task leaves it](../models/virtual-machines.md#overload)",
+        shown="SHARE", unset="no node is", allowed="whole thousandths",
+    )  # fmt: skip
+    overload_hold: Positive = setting(
+        300, "For how long a node may be above {overload_limit}",
+        about="for how long a node may be above `overload_limit`", unit="s",
+    )  # fmt: skip
+    past_deadline: Literal["stop", "run"] = setting(
+        "stop", "What becomes of tasks at their deadline",
+    )  # fmt: skip
+    backfill: bool = setting(False, "Jobs may pass others that wait")
+    random_stays: bool = setting(False, "Strategy random moves no tasks: the blind baseline")
+    task_processors: Processors = setting(
+        1.0, "Processors that a task can use, at most", shown="Q", allowed="whole thousandths"
+    )
+    least_rate: Processors = setting(
+        0.1, "Processors below which no task is started",
+        shown="R", allowed="at most {task_processors} and a node's, whole thousandths",
+    )  # fmt: skip
+    slack: Annotated[FiniteFloat, Field(ge=1, le=1e6)] = setting(
+        2.0, "Deadline of jobs without requested time, in run times",
+        shown="TIMES", label="Deadline", axis="run times",
+    )  # fmt: skip
+    checkpoint: Literal["none", "periodic"] = setting(
+        "none", "Whether aborted tasks start again from their last checkpoint",
+        group="checkpoints",
+    )  # fmt: skip
+    checkpoint_interval: Positive = setting(
+        3600, "Progress between requests",
+        about="progress between checkpoints",
+        unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
+    )  # fmt: skip
+    checkpoint_overhead: CheckpointOverhead = 720
+    downtime: Downtime = None
+    repeat_failures: RepeatFailures = False
+    min_runtime: MinRuntime = 1
+    seed: SeedNumber = setting(
+        1, "Of whatever is drawn by chance",
+        about="of synthetic predictions and of random choices",
+        group="machine",
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        for name in ("task_processors", "least_rate", "overload_limit"):
+            thousandths = (getattr(self, name) or 0) * 1000
+            if abs(thousandths - round(thousandths)) > 1e-6:
+                raise ValueError(f"{name} should be whole thousandths")
+        fewest = min(one.processors for one in self.machine)
+        if self.least_rate > min(self.task_processors, fewest):
+            raise ValueError("least_rate should be at most task_processors and a node's processors")
+        count = sum(one.nodes for one in self.machine)
+        if count != self.nodes:
+            raise ValueError(f"node_sizes should be sizes of {self.nodes} nodes, not of {count}")
+        memories = [one.memory for one in self.machine if one.memory is not None]
+        if memories and self.vm_memory is None:
+            raise ValueError("vm_memory should be given where nodes have memory")
+        if memories and self.vm_memory is not None and self.vm_memory > max(memories):
+            raise ValueError("vm_memory should be at most what some node has")
+        return self
+
+    @property
+    def machine(self) -> tuple[SizedNodes, ...]:
+        """The nodes by size, in order."""
+        if self.node_sizes is None:
+            return (SizedNodes(self.nodes, self.processors_per_node, None),)
+        try:
+            return parse_node_sizes(self.node_sizes)
+        except ParameterError as error:
+            raise ValueError(f"node_sizes should be {error.allowed}") from None
+
+    @model_serializer(mode="wrap")
+    def _told(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the parameters; sizes of nodes only where they are unlike, overload and what is
+        learnt only where they are asked for."""
+        told: dict[str, Any] = handler(self)
+        unset = {name for name in ("node_sizes", "overload_limit") if told.get(name) is None}
+        unset |= {"overload_hold"} if "overload_limit" in unset else set()
+        unset |= {"tau"} if told.get("tau") == "told" else set()
+        return {name: value for name, value in told.items() if name not in unset}

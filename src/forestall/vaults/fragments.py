@@ -1,0 +1,68 @@
+"""A piece of a pack as it lies on a storage host: it says what it is, and whether it is whole.
+
+Its checksum (XXH3, 128 bits) finds what happens by itself: flipped bits, cut files, a piece of
+another pack or of another place. Against who means harm stand the names of chunks, made by BLAKE3
+from what is in them, which are checked of all that is recovered.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from xxhash import xxh3_128
+
+from forestall.vaults.codes import Code, Data
+
+_MAGIC: Final = b"FSFR"
+_VERSION: Final = 1
+_HEAD: Final = struct.Struct("<4sBBBBQQ32s")
+_SUM: Final = 16
+OVERHEAD: Final = _HEAD.size + _SUM
+"""Bytes of a fragment besides its piece."""
+
+
+class DamagedError(ValueError):
+    """Bytes that are not what was stored there; the text says what is wrong with them."""
+
+
+class Fragment(NamedTuple):
+    """A piece: the code and place it has, the length and name of its pack, and its bytes."""
+
+    code: Code
+    place: int
+    length: int
+    pack: bytes
+    piece: Data
+
+    def parts(self) -> tuple[bytes, Data]:
+        """Return it as it is stored, in two parts that follow one another."""
+        head = _HEAD.pack(
+            _MAGIC, _VERSION, self.code.data, self.code.parity, self.place, self.length,
+            len(self.piece), self.pack,
+        )  # fmt: skip
+        return head + _checksum(head, self.piece), self.piece
+
+
+def fragment_of(stored: bytes, pack: bytes, place: int) -> Fragment:
+    """Return the fragment that is stored as these bytes. Raises DamagedError where they are not
+    that piece of that pack."""
+    if len(stored) < OVERHEAD:
+        raise DamagedError(f"{len(stored)} bytes are too few for a fragment")
+    head, piece = stored[: _HEAD.size], memoryview(stored)[OVERHEAD:]
+    magic, version, data, parity, where, length, size, name = _HEAD.unpack(head)
+    if magic != _MAGIC or version != _VERSION:
+        raise DamagedError("it does not begin as a fragment does")
+    if size != len(piece):
+        raise DamagedError(f"its piece has {len(piece)} bytes where {size} were stored")
+    if _checksum(head, piece) != stored[_HEAD.size : OVERHEAD]:
+        raise DamagedError("its checksum is another one")
+    if name != pack or where != place:
+        raise DamagedError(f"it is piece {where} of pack {name.hex()[:12]}")
+    return Fragment(Code(data, parity), where, length, name, piece)
+
+
+def _checksum(head: bytes, piece: Data) -> bytes:
+    found = xxh3_128(head)
+    found.update(piece)
+    return found.digest()
