@@ -19,6 +19,7 @@ from forestall.app.runs.models import MODELS
 from forestall.app.runs.settings import FAILURE_OPTIONS, HOST_OPTIONS, READING_OPTIONS
 from forestall.cli.application import app
 from forestall.cli.choice import spelled
+from forestall.cli.runs.kinds import PLAIN
 from forestall.cli.runs.options import HOSTS, READING
 from forestall.cli.runs.parameters import MODEL, default_of, parameter_choices
 from forestall.model.settings import Kind
@@ -31,11 +32,13 @@ def commands(
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield path, group
     for name, command in getattr(group, "commands", {}).items():
-        yield from commands(command, (*path, name))
+        if name != PLAIN:
+            yield from commands(command, (*path, name))
 
 
 ALL = dict(commands())
-LEAVES = {path: command for path, command in ALL.items() if not hasattr(command, "commands")}
+PLAINS = {path: group.plain for path, group in ALL.items() if hasattr(group, "plain")}
+LEAVES = {path: one for path, one in ALL.items() if not hasattr(one, "commands")} | PLAINS
 
 
 def examples(command: Any) -> list[str]:
@@ -73,7 +76,7 @@ def test_examples_can_be_parsed(path: tuple[str, ...]) -> None:
     assert mine
     for example in examples(LEAVES[path]):
         words = shlex.split(example.partition(" > ")[0])[1:]
-        command = next(p for p in LEAVES if tuple(words[: len(p)]) == p)
+        command = max((p for p in LEAVES if tuple(words[: len(p)]) == p), key=len)
         LEAVES[command].make_context(" ".join(command), words[len(command) :])
 
 
@@ -84,9 +87,30 @@ def test_every_option_has_help(path: tuple[str, ...]) -> None:
 
 
 def test_help_names_optionswhole(capsys: pytest.CaptureFixture[str]) -> None:
-    done = call(capsys, "simulate", "--help")
+    done = call(capsys, "simulate", "--help-all")
     for choice in (MODEL, *parameter_choices(), *HOSTS, *READING):
         assert choice.spelling in done.out
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.plays)
+@pytest.mark.parametrize("name", ["simulate", "sweep"])
+def test_a_model_has_a_command_with_its_options_alone(
+    name: str, model: Model, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = LEAVES[name, model.plays]
+    there = {option for parameter in command.params for option in parameter.opts}
+    others = {field for one in MODELS.values() for field in one.fields} - set(READING_OPTIONS)
+    assert {spelled(field) for field in model.fields} <= there
+    assert not {spelled(field) for field in others - set(model.fields)} & there
+    assert "--model" not in there
+    short = call(capsys, name, model.plays, "--help").out
+    whole = call(capsys, name, model.plays, "--help-all").out
+    assert "--model" not in whole
+    rare = {spelled(one.name) for one in model.declared.values() if one.setting.rare}
+    assert rare
+    assert all(re.search(rf"{option}\b", whole) for option in rare)
+    assert not any(re.search(rf"│ {option}\b", short) for option in rare)
+    assert short.count("\n") < 0.75 * whole.count("\n")
 
 
 def test_every_parameter_has_its_option() -> None:
@@ -147,7 +171,7 @@ def test_every_kind_of_a_parameter_is_told(model: Model) -> None:
 
 @pytest.mark.parametrize("name", ["simulate", "sweep"])
 def test_choices_are_told_unbroken(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text = " ".join(call(capsys, name, "--help").out.replace("│", " ").split())
+    text = " ".join(call(capsys, name, "--help-all").out.replace("│", " ").split())
     for choice in (MODEL, *parameter_choices()):
         listed = f"One of: {', '.join(choice.choices)}."
         assert "|".join(choice.choices) in text or listed in text, choice.name
@@ -163,7 +187,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_usage_errors_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["simulate"], ["nonsense"], ["simulate", "--bogus"], ["demo", "--seed", "x"]):
+    for arguments in (["compare"], ["nonsense"], ["simulate", "--bogus"], ["demo", "--seed", "x"]):
         code, out, err = call(capsys, *arguments)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert err.startswith("forestall: ")

@@ -12,7 +12,7 @@ from forestall.cli.application import app
 from forestall.cli.typed import as_typed, options_of
 from forestall.model.errors import InputError, ParameterError, TraceError
 
-SIMULATE = options_of(typer.main.get_command(app).commands["simulate"].params)  # type: ignore[attr-defined]
+SIMULATE = options_of(typer.main.get_command(app).commands["simulate"].plain.params)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

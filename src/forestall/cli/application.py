@@ -86,7 +86,7 @@ def _options(command: Any, arguments: Sequence[str]) -> dict[str, str]:
             if word not in inner:
                 break
             command = inner[word]
-        return options_of(command.params)
+        return options_of(getattr(command, "plain", command).params)
     except MissingExtraError:
         return {}
 

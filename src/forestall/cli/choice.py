@@ -16,7 +16,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -52,7 +52,9 @@ class Choice:
     """An option: its key in settings and files (`name`), its help, and how its value is shown.
 
     `choices` are completed by the shell; `flag` is for those that are on or off, `on` for those of
-    them that are on unless ``--no-...`` is said; `ranged` ones take ranges and lists in sweeps.
+    them that are on unless ``--no-...`` is said; `ranged` ones take ranges and lists in sweeps;
+    `rare` ones are shown where the help of all options is asked for. `models` are those that it is
+    for, where not all; `otherwise` has the help of models that tell it otherwise.
     """
 
     name: str
@@ -63,6 +65,20 @@ class Choice:
     flag: bool = False
     on: bool = False
     ranged: bool = False
+    rare: bool = False
+    models: tuple[str, ...] = ()
+    otherwise: Mapping[str, str] = field(default_factory=dict)
+
+    def of_model(self, model: str | None) -> Choice:
+        """Return the option as one model tells it; None: as all do, one after the other."""
+        if model is not None:
+            panel, _, _ = self.panel.partition(" (--model ")
+            return replace(self, panel=panel, help=self.otherwise.get(model, self.help))
+        more = (
+            f"With --model {one}: {text[0].lower()}{text[1:]}"
+            for one, text in self.otherwise.items()
+        )
+        return replace(self, help=" ".join((self.help, *more)))
 
     @property
     def spelling(self) -> str:
@@ -83,6 +99,7 @@ class Choice:
             metavar=" " if self.flag else (f"{shown}[,...]" if several else shown),
             rich_help_panel=self.panel,
             show_default=False,
+            hidden=self.rare,
             autocompletion=self._complete if self.choices else None,
         )
         annotation = Annotated[bool | None if self.flag else str | None, info]  # type: ignore[valid-type]
@@ -117,6 +134,7 @@ def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     built = {name: _built(one) for name, one in own.parameters.items()}
     keyword = inspect.Parameter.KEYWORD_ONLY
     options = [one.replace(kind=keyword) for taken, _ in built.values() for one in taken]
+    options += _help_all(options)
 
     @functools.wraps(function)
     def taking(**given: Any) -> Any:
@@ -125,6 +143,31 @@ def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     taking.__signature__ = own.replace(parameters=options)  # type: ignore[attr-defined]
     taking.__annotations__ = {one.name: one.annotation for one in options}
     return taking
+
+
+def _help_all(options: Iterable[inspect.Parameter]) -> list[inspect.Parameter]:
+    """Return the option that shows all others, where some are rare."""
+    said = (more for one in options for more in getattr(one.annotation, "__metadata__", ()))
+    rare = sum(getattr(more, "hidden", False) for more in said)
+    if not rare:
+        return []
+    info = typer.Option(
+        "--help-all",
+        help=f"Show {rare} options more, and exit.",
+        callback=_show_all,
+        is_eager=True,
+    )
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter("help_all", keyword, default=False, annotation=Annotated[bool, info])]
+
+
+def _show_all(context: typer.Context, asked: bool) -> None:
+    if asked:
+        command: Any = context.command
+        for one in command.params:
+            one.hidden = False
+        command.format_help(context, context.make_formatter())
+        raise typer.Exit
 
 
 def _built(one: inspect.Parameter) -> Built:
@@ -183,6 +226,7 @@ def option_of(one: Parameter) -> inspect.Parameter:
         help=named(setting.help, spelled) + ("" if setting.help[-1] in ".:" else "."),
         metavar=setting.shown or metavar_of(one),
         rich_help_panel=setting.group or None,
+        hidden=setting.rare,
         min=one.bounds.least if one.kind is Kind.WHOLE else None,
         autocompletion=_completing(setting.offered) if setting.offered is not None else None,
     )

@@ -89,7 +89,7 @@ class _Deferred(TyperCommand):
             super().format_help(ctx, formatter)
 
 
-class _Group(TyperGroup):
+class Group(TyperGroup):
     """Commands of a command."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -100,7 +100,7 @@ class _Group(TyperGroup):
 
 def group_of(help: str, *lines: str, **more: Any) -> typer.Typer:
     """Return a group of commands with its runnable examples."""
-    more = {"no_args_is_help": True, "cls": _Group, **more}
+    more = {"no_args_is_help": True, "cls": Group, **more}
     return typer.Typer(help=help, rich_markup_mode="rich", epilog=examples(*lines), **more)
 
 

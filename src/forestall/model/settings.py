@@ -83,6 +83,7 @@ class Setting:
     read : returns a value from its text, where kind and unit do not tell how
     typed : the default as one types it, where kind and unit do not tell
     offered : returns names that a shell completes, where a value need not be one of them
+    rare : whether help shows it only where all options are asked for
     """
 
     help: str
@@ -102,6 +103,7 @@ class Setting:
     read: Callable[[str], Any] | None = None
     typed: str = ""
     offered: Callable[[], Iterable[str]] | None = None
+    rare: bool = False
 
 
 @dataclass(frozen=True)

@@ -332,7 +332,7 @@ def test_every_model_names_measures_that_it_has() -> None:
     jobs = forestall.Jobs.build(submit=[0], size=[2], runtime=[600])
     hosts = HostTraces(np.zeros((1, 20)), None, 60, np.ones(1), ("host",))
     flat = {
-        "promise": forestall.simulation(jobs, nodes=2),
+        "promise": forestall.simulate(jobs, nodes=2),
         "virtual": simulate_virtual(jobs, nodes=2),
         "cycle": simulate_cycle(jobs, hosts, warm_up=0),
     }

@@ -39,6 +39,7 @@ class Cycle(Model):
     decider = "forestall.decide.cycle.own:HostScheduler"
     on_hosts = True
     label = "Cycle sharing"
+    plays = "guests"
     parameters = CycleParameters
     unlearnt: ClassVar[tuple[str, ...]] = ()
     deep = frozenset({"by_length", "makespan_interval", "failures_per_job_interval", "calibration"})

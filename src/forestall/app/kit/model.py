@@ -56,6 +56,7 @@ class Model(ABC):
     ----------
     name : as the parameter ``model`` takes it
     label : as people read it
+    plays : what it plays, as the command line names it
     parameters : the class of its parameters, which declares them (`forestall.model.settings`)
     on_hosts : whether jobs are played against traces of shared hosts, not of failures
     unlearnt : predictors that need nothing to learn from, the default first
@@ -77,6 +78,7 @@ class Model(ABC):
 
     name: ClassVar[str]
     label: ClassVar[str]
+    plays: ClassVar[str]
     parameters: ClassVar[type[AnyParameters]]
     on_hosts: ClassVar[bool] = False
     unlearnt: ClassVar[tuple[str, ...]]

@@ -31,6 +31,7 @@ class Promise(Model):
 
     name = "promise"
     label = "Jobs and promises"
+    plays = "jobs"
     parameters = Parameters
     certifier = "forestall.app.promise.certify.certifier:certify_promise"
     always = ("runs.csv",)

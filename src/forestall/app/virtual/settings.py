@@ -35,6 +35,7 @@ class Virtual(Model):
 
     name = "virtual"
     label = "Virtual machines"
+    plays = "tasks"
     parameters = VirtualParameters
     certifier = "forestall.app.virtual.certify.certifier:certify_virtual"
     replayer = "forestall.app.virtual.log:replay_tasks"

@@ -28,40 +28,69 @@ READING: Final = (
     Choice(
         "failures",
         FAILURES,
-        "The failure log; without one nothing fails. With --model cycle: when hosts were down.",
+        "The failure log; without one nothing fails.",
         "FILE",
+        otherwise={"cycle": "When hosts were down."},
     ),
-    Choice("failure_format", FAILURES, "Its format, where it shall not be guessed.", "NAME"),
+    Choice(
+        "failure_format", FAILURES, "Its format, where it is not to be guessed.", "NAME", rare=True
+    ),
     Choice("system", FAILURES, "Which system, of a log with several.", "NAME"),
     Choice("from", FAILURES, "Time 0, such as 2003-07-18T16:00.", "TIME"),
     Choice("days", FAILURES, "Length of the window from there.", "DAYS"),
-    Choice("fold_nodes", FAILURES, "So many neighbouring nodes count as one.", "K"),
+    Choice("fold_nodes", FAILURES, "So many neighbouring nodes count as one.", "K", rare=True),
     Choice("jobs", JOBS, "Positions to take from the job log, such as 1:10000.", "FIRST:LAST"),
     Choice(
         "processors_per_node",
         JOBS,
-        "Of SWF logs, whose sizes are processors; with --model virtual, what a node has.",
+        "Of SWF logs, whose sizes are processors.",
         "P",
+        otherwise={"virtual": "Of a node; the sizes of jobs are processors."},
     ),
     Choice("strict", JOBS, "A row that must be left out or changed is an error.", flag=True),
 )
 """Options of reading: which rows of which logs."""
 
+LEARN: Final = ("promise", "virtual")
 TRAINING: Final = (
-    Choice("train", TRAINED, "The failure log to learn from, up to time 0 of the run.", "FILE"),
-    Choice("train_from", TRAINED, "Where its window begins (default: first failure).", "TIME"),
-    Choice("train_days", TRAINED, "Length of its window (default: up to the run).", "DAYS"),
-)
+    Choice(
+        "train", TRAINED, "The failure log to learn from, up to time 0 of the run.", "FILE",
+        models=LEARN,
+    ),
+    Choice(
+        "train_from", TRAINED, "Where its window begins (default: first failure).", "TIME",
+        rare=True, models=LEARN,
+    ),
+    Choice(
+        "train_days", TRAINED, "Length of its window (default: up to the run).", "DAYS",
+        rare=True, models=LEARN,
+    ),
+)  # fmt: skip
 """Options of the log that a predictor learns from."""
 
+ONLY_PROMISE: Final = ("promise",)
+ONLY_CYCLE: Final = ("cycle",)
 BESIDE: Final = (
-    Choice("events", OBSERVED, "System events (RAS, syslog) that the predictor reads.", "FILE"),
-    Choice("metrics", OBSERVED, "Metrics of nodes that the predictor reads.", "FILE|DIR"),
+    Choice(
+        "events",
+        OBSERVED,
+        "System events (RAS, syslog) that the predictor reads.",
+        "FILE",
+        models=ONLY_PROMISE,
+    ),
+    Choice(
+        "metrics",
+        OBSERVED,
+        "Metrics of nodes that the predictor reads.",
+        "FILE|DIR",
+        models=ONLY_PROMISE,
+    ),
     Choice(
         "maintenance",
         OBSERVED,
         "Planned outages, known in advance: START/END [NODES]; ... or a CSV file start,end,nodes.",
         "WINDOWS|FILE",
+        models=ONLY_PROMISE,
     ),
 )
 """Options of what is known beside failures."""
@@ -73,21 +102,29 @@ HOSTS: Final = (
         "Load of the hosts: samples time,node,cpu[,memory_free], other stores of metrics, or a "
         "failure log. --from and --days choose a part of it. Or --failures: up and down times.",
         "FILE|DIR",
+        models=ONLY_CYCLE,
     ),
     Choice(
-        "host_speeds", HOST_TRACES, "Clock rate ratios, CSV host,speed (default 1 each).", "FILE"
+        "host_speeds",
+        HOST_TRACES,
+        "Clock rate ratios, CSV host,speed (default 1 each).",
+        "FILE",
+        rare=True,
+        models=ONLY_CYCLE,
     ),
     Choice(
         "period",
         HOST_TRACES,
         "Of a sample (default: the trace's own; 60s with failure logs).",
         "DURATION",
+        rare=True,
+        models=ONLY_CYCLE,
     ),
 )
 """Options of reading host traces."""
 
 READ_FAILURES: Final = tuple(
-    replace(choice, panel=FAILURES)
+    replace(choice, panel=FAILURES, rare=False)
     for choice in READING
     if choice.name in {"system", "from", "days", "fold_nodes", "failure_format", "strict"}
 )

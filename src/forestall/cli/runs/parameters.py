@@ -45,10 +45,18 @@ def parameter_choices(model: str | None = None) -> tuple[Choice, ...]:
     )
 
 
-def run_options(*more: Choice, varied: bool = False) -> TextOptions:
-    """Return the options of a run of any model; `varied`: with ranges and lists."""
-    known = (HOSTS, READING, TRAINING, BESIDE)
-    return TextOptions((MODEL,), parameter_choices(), *known, more, varied=varied)
+def run_options(*more: Choice, model: str | None = None, varied: bool = False) -> TextOptions:
+    """Return the options of a run of this model, or of any; `varied`: with ranges and lists."""
+    own = parameter_choices(model)
+    read = [
+        one
+        for one in (*HOSTS, *READING, *TRAINING, *BESIDE)
+        if model in {None, *one.models} or not one.models
+    ]
+    taken = {one.name for one in own}
+    rows = (*(one for one in read if one.name not in taken), *own, *more)
+    first = (MODEL,) if model is None else ()
+    return TextOptions(first, [one.of_model(model) for one in rows], varied=varied)
 
 
 def _models(name: str | None) -> list[Model]:
@@ -69,6 +77,7 @@ def choice_of(told: dict[str, Parameter]) -> Choice:
         flag=one.kind is Kind.FLAG,
         on=one.default is True,
         ranged=one.kind is not Kind.FLAG,
+        rare=setting.rare,
     )
 
 

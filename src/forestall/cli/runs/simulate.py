@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
-
-import typer
+from typing import Final
 
 from forestall._lazy import lazily
 from forestall.cli.choice import Choice, Given
-from forestall.cli.registry import command
+from forestall.cli.runs.kinds import commands_of_models
 from forestall.cli.runs.options import OUTPUT, Config, Force, JobLog, Json, Quiet
-from forestall.cli.runs.parameters import run_options
 from forestall.cli.runs.table import print_run
 from forestall.cli.screen import ProgressBar, say, say_json
 
@@ -27,46 +24,63 @@ RESULTS = (
         OUTPUT,
         "Span of the chart of nodes over time, since the first submission.",
         "3d:6d",
+        rare=True,
     ),
     Choice("report", OUTPUT, "Write report.html (default on).", flag=True, on=True),
 )
 
 
-app = typer.Typer()
-
-
-@command(
-    app,
-    "simulate",
-    "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
-    "forestall simulate jobs.swf --policy easy --estimates requested --nodes 100",
-    "forestall simulate jobs.csv --failures lanl.csv --system 19 --from 2003-07-18T16:00 "
-    "--days 365 --fold-nodes 8",
-    "forestall simulate jobs.swf --failures lanl.csv --system 20 --from 2003-01-01 "
-    "--predictor hazard --train lanl.csv --risk 0",
-    "forestall simulate jobs.swf --failures lanl.csv --system 20 --from 2004-09-01 "
-    "--predictor b.predictor --events ras.csv --metrics metrics.csv "
-    "--maintenance '10d/10d8h 0-15'",
-    "forestall simulate jobs.swf --config run.toml --accuracy 0.9 --json",
-    "forestall simulate jobs.swf --model virtual --failures failures.csv --nodes 32 "
-    "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",
-    "forestall simulate guests.csv --model cycle --hosts hosts.parquet --scheduler falcon "
-    "--restart checkpoint --out run",
+HELP: Final = (
+    "Replay jobs on a machine that fails, promise deadlines, and account for the promises."
 )
+TOLD: Final = {
+    "promise": (
+        "Replay jobs on nodes that fail, promise deadlines, and account for the promises.",
+        (
+            "forestall simulate jobs jobs.swf --failures failures.csv --nodes 128 --out run",
+            "forestall simulate jobs jobs.swf --policy easy --estimates requested --nodes 100",
+            "forestall simulate jobs jobs.csv --failures lanl.csv --system 19 --from "
+            "2003-07-18T16:00 --days 365 --fold-nodes 8",
+            "forestall simulate jobs jobs.swf --failures lanl.csv --system 20 --from 2003-01-01 "
+            "--predictor hazard --train lanl.csv --risk 0",
+            "forestall simulate jobs jobs.swf --failures lanl.csv --system 20 --from 2004-09-01 "
+            "--predictor b.predictor --events ras.csv --metrics metrics.csv "
+            "--maintenance '10d/10d8h 0-15'",
+            "forestall simulate jobs jobs.swf --config run.toml --accuracy 0.9 --json",
+        ),
+    ),
+    "virtual": (
+        "Place tasks in virtual machines that share nodes, move them before nodes fail, and "
+        "account for the deadlines.",
+        (
+            "forestall simulate tasks jobs.swf --failures failures.csv --nodes 32 "
+            "--processors-per-node 4 --strategy best-fit --prediction-accuracy 0.8 --out run",
+        ),
+    ),
+    "cycle": (
+        "Run jobs as guests on hosts whose owners come back: how long the jobs took, and how "
+        "often they lost their host.",
+        (
+            "forestall simulate guests guests.csv --hosts hosts.parquet --scheduler falcon "
+            "--restart checkpoint --out run",
+        ),
+    ),
+    "": (
+        "Replay jobs on a machine that fails; --model says how.",
+        ("forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",),
+    ),
+}
+
+
 def simulate(
     log: JobLog,
-    given: Annotated[Given, run_options(*RESULTS)],
+    given: Given,
     config: Config = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Replay jobs on a machine that fails, promise deadlines, and account for the promises.
-
-    With --model virtual: place tasks that share nodes, move them before failures, and account for
-    the deadlines. With --model cycle: run jobs as guests on hosts whose owners come back, and say
-    how long that took and how often a host left its guest.
-    """
+    """Play one run of one model, and print what came of it."""
     of_config = partial(runs_settings.of_config, config, given)
     with of_config():
         settings = runs_settings.settings_of(log, runs_settings.with_config(config, given))
@@ -87,3 +101,6 @@ def simulate(
         if done.folder is not None:
             report = f"; open {done.folder / 'report.html'}" if settings.report else ""
             say(f"Files are in {done.folder}{report}")
+
+
+app = commands_of_models("simulate", HELP, simulate, RESULTS, TOLD)

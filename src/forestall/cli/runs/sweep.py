@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
-import typer
 from pydantic import Field
 
 from forestall._lazy import lazily
 from forestall.cli.choice import Choice, Given
-from forestall.cli.registry import command
+from forestall.cli.runs.kinds import commands_of_models
 from forestall.cli.runs.options import OUTPUT, Config, Force, JobLog, Json, Quiet
-from forestall.cli.runs.parameters import run_options
 from forestall.cli.screen import ProgressBar, say, say_json, show
 from forestall.model.settings import Setting
 
@@ -29,9 +27,6 @@ MOST_MEANS = 20
 REPORT = (Choice("report", OUTPUT, "Draw figures and write report.html.", flag=True, on=True),)
 
 
-app = typer.Typer()
-
-
 On: TypeAlias = Annotated[
     str | None,
     Setting(
@@ -42,24 +37,47 @@ On: TypeAlias = Annotated[
 ]
 
 
-@command(
-    app,
-    "sweep",
-    "forestall sweep jobs.swf --failures failures.csv --accuracy 0:1:0.1 --risk 0:1:0.1",
-    "forestall sweep jobs.swf --policy fcfs,easy,conservative --nodes 100,128 --out policies",
-    "forestall sweep jobs.swf --failures failures.csv --checkpoint-interval 30m:4h:30m "
-    "--vary compression=true,false",
-    "forestall sweep jobs.swf --model virtual --failures failures.csv --nodes 32 "
-    "--processors-per-node 4 --prediction-accuracy 0:1:0.25 --strategy "
-    "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
-    "forestall sweep guests.csv --model cycle --hosts hosts.parquet --scheduler "
-    "falcon,condor,omniscient --job-length 30m,1h,2h,3h,4h,5h,6h --seed 1:5 --out lengths",
-    "forestall sweep jobs.swf --failures failures.csv --accuracy 0:1:0.01 --risk 0:1:0.1 --on "
-    "slurm:partition=main,time=2h --workers 32",
-)
+HELP: Final = "Run every combination of parameter values: ranges from:to:by and lists a,b,c."
+AGAIN: Final = "\n\nInterrupted, it goes on where it was when the same command is given again."
+TOLD: Final = {
+    "promise": (
+        "Run every combination of parameter values, of promises and schedulers." + AGAIN,
+        (
+            "forestall sweep jobs jobs.swf --failures failures.csv --accuracy 0:1:0.1 --risk "
+            "0:1:0.1",
+            "forestall sweep jobs jobs.swf --policy fcfs,easy,conservative --nodes 100,128 --out "
+            "policies",
+            "forestall sweep jobs jobs.swf --failures failures.csv --checkpoint-interval "
+            "30m:4h:30m --vary compression=true,false",
+            "forestall sweep jobs jobs.swf --failures failures.csv --accuracy 0:1:0.01 --risk "
+            "0:1:0.1 --on slurm:partition=main,time=2h --workers 32",
+        ),
+    ),
+    "virtual": (
+        "Run every combination of parameter values, of tasks in virtual machines." + AGAIN,
+        (
+            "forestall sweep tasks jobs.swf --failures failures.csv --nodes 32 "
+            "--processors-per-node 4 --prediction-accuracy 0:1:0.25 --strategy "
+            "random,first-fit,best-fit,omniscient --seed 1:5:1 --out strategies",
+        ),
+    ),
+    "cycle": (
+        "Run every combination of parameter values, of guests on shared hosts." + AGAIN,
+        (
+            "forestall sweep guests guests.csv --hosts hosts.parquet --scheduler "
+            "falcon,condor,omniscient --job-length 30m,1h,2h,3h,4h,5h,6h --seed 1:5 --out lengths",
+        ),
+    ),
+    "": (
+        HELP + AGAIN,
+        ("forestall sweep jobs.swf --failures failures.csv --accuracy 0:1:0.1 --risk 0:1:0.1",),
+    ),
+}
+
+
 def sweep(
     log: JobLog,
-    given: Annotated[Given, run_options(*REPORT, varied=True)],
+    given: Given,
     out: Annotated[
         Path | None,
         Setting(
@@ -90,10 +108,7 @@ def sweep(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run every combination of parameter values: ranges from:to:by and lists a,b,c.
-
-    Interrupted, it goes on where it was when the same command is given again.
-    """
+    """Run every combination of parameter values of one model."""
     typed = {**given, **runs_sweep.varied(vary or [])}
     of_config = partial(settings.of_config, config, typed)
     with of_config():
@@ -117,6 +132,9 @@ def sweep(
         say_json(done.table.to_dicts())
     elif not quiet:
         _print(done)
+
+
+app = commands_of_models("sweep", HELP, sweep, REPORT, TOLD, varied=True)
 
 
 def _print(done: Swept) -> None:

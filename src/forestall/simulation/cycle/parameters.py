@@ -79,10 +79,10 @@ class CycleParameters(BaseModel):
     checkpoint_at_end: bool = setting(
         True, "With {restart} checkpoint: save a guest whose host its owner takes back",
         about="a guest is saved as its host goes into S3 or S4",
-        only=_CHECKPOINTS,
+        only=_CHECKPOINTS, rare=True,
     )  # fmt: skip
     restart_overhead: Seconds = setting(
-        0, "Pause at the start from a checkpoint", unit="s", only=_CHECKPOINTS
+        0, "Pause at the start from a checkpoint", unit="s", only=_CHECKPOINTS, rare=True
     )
     vault: VaultStores = None
     move_below: Share | None = setting(
@@ -98,21 +98,25 @@ class CycleParameters(BaseModel):
         3600, "For how long a guest's host is asked to stay",
         about="for how long a guest's host is asked to stay, see `move_below`",
         unit="s", group="checkpoints", label="Look-ahead of moves", axis="hours",
-        only=_CHECKPOINTS,
+        only=_CHECKPOINTS, rare=True,
     )  # fmt: skip
     look_every: Annotated[int, Field(ge=60, le=DAY)] = setting(
         900, "Time between such questions",
         about="between such questions, of all guests at once",
-        unit="s", group="checkpoints", label="Time between looks", only=_CHECKPOINTS,
+        unit="s", group="checkpoints", label="Time between looks", only=_CHECKPOINTS, rare=True,
     )  # fmt: skip
     retry: Annotated[int, Field(ge=1, le=3650 * DAY)] = setting(
-        300, "Wait while no host is free, then try again", unit="s", label="Time until a new try"
+        300,
+        "Wait while no host is free, then try again",
+        unit="s",
+        label="Time until a new try",
+        rare=True,
     )
     retries: Annotated[int, Field(ge=0, le=1_000_000)] = setting(
         1, "New tries before a job that never started is given up",
         about="new tries before a job that never started is given up as unscheduled; jobs that "
         "lost their host are tried until they end",
-        label="New tries", axis="count",
+        label="New tries", axis="count", rare=True,
     )  # fmt: skip
     th1: Share = setting(
         0.2, "Load above which a guest steps back",
@@ -127,16 +131,16 @@ class CycleParameters(BaseModel):
     hold: Seconds = setting(
         60, "How long that, or a gap, may last",
         about="that a load above `th2`, or a gap without samples, may last",
-        unit="s", label="Hold time",
+        unit="s", label="Hold time", rare=True,
     )  # fmt: skip
     guest_memory: Share = setting(
         0.1, "Share of memory that a guest needs",
         about="share of a host's memory that a guest needs; with less free a host is in S4",
-        label="Memory of a guest", axis="share",
+        label="Memory of a guest", axis="share", rare=True,
     )  # fmt: skip
     spikes: Literal["share", "stop"] = setting(
         "share", "While load is above th2: run on with what is left, or stop",
-        about="above `th2`: run on with what is left, or stop",
+        about="above `th2`: run on with what is left, or stop", rare=True,
     )  # fmt: skip
     warm_up: Seconds = setting(
         28 * DAY, "Of the host traces, before time 0 of the jobs, to learn from",
@@ -145,35 +149,35 @@ class CycleParameters(BaseModel):
     history: Annotated[int, Field(ge=1, le=10_000)] = setting(
         20, "Like days that Falcon learns from, at most",
         about="days of the same kind, weekday or weekend, that are learnt from, at most",
-        shown="DAYS", label="Days learnt from", axis="count", only=_FALCON,
+        shown="DAYS", label="Days learnt from", axis="count", only=_FALCON, rare=True,
     )  # fmt: skip
     predict_every: Annotated[int, Field(ge=60, le=DAY)] = setting(
         3600, "Time between Falcon's forecasts",
         about="between forecasts of all hosts",
-        unit="s", label="Time between forecasts", only=_FALCON,
+        unit="s", label="Time between forecasts", only=_FALCON, rare=True,
     )  # fmt: skip
     predict_step: Annotated[int, Field(ge=1, le=3600)] = setting(
         60, "Step of its forecasts",
         about="step of the semi-Markov process; at least a sample's period",
-        unit="s", label="Step of forecasts", only=_FALCON,
+        unit="s", label="Step of forecasts", only=_FALCON, rare=True,
     )  # fmt: skip
     horizon: Annotated[int, Field(ge=3600, le=7 * DAY)] = setting(
         DAY, "How far they reach",
         about="that a forecast reaches; beyond, it goes on as from its start",
         unit="s", allowed="a multiple of {predict_step}", label="Horizon of forecasts",
-        axis="hours", only=_FALCON,
+        axis="hours", only=_FALCON, rare=True,
     )  # fmt: skip
     pooling: Literal["partial", "none"] = setting(
         "partial", "Draw the chances of hosts together as far as chance explains how they differ, "
         "or take each host's own",
         about="Falcon's chances of hosts are drawn together as far as chance explains how they "
         "differ, or each host's own",
-        only=_OURS,
+        only=_OURS, rare=True,
     )  # fmt: skip
     load_memory: Seconds = setting(
         7200, "In which a load now fades into the usual one in Falcon's forecasts",
         about="in which the present load fades into the usual one; 0: the usual one alone",
-        unit="s", label="Time in which the present load fades", only=_OURS,
+        unit="s", label="Time in which the present load fades", only=_OURS, rare=True,
     )  # fmt: skip
     seed: SeedNumber = setting(
         1, "Which of the hosts of equal rank Condor takes, and nothing else",

@@ -43,7 +43,7 @@ MinRuntime = Annotated[
     Setting(
         "Shorter run times are raised to this",
         about="shorter run times are raised to this, and counted",
-        unit="s", group="machine",
+        unit="s", group="machine", rare=True,
     ),
 ]  # fmt: skip
 SeedNumber = Annotated[int, Field(ge=0, lt=2**63)]
@@ -68,7 +68,7 @@ RepeatFailures = Annotated[
         "Start the failure log again where it ends",
         about="start the failure log again where it ends, shifted by its span, for as long as "
         "tasks or jobs can be there",
-        group="checkpoints",
+        group="checkpoints", rare=True,
     ),
 ]  # fmt: skip
 
@@ -89,6 +89,6 @@ VaultStores = Annotated[
         group="checkpoints", shown="SETTINGS",
         unset="a checkpoint costs {checkpoint_overhead} and is always there",
         allowed="settings of stores",
-        read=lambda text: Stores.of(text).text,
+        read=lambda text: Stores.of(text).text, rare=True,
     ),
 ]  # fmt: skip

@@ -112,7 +112,7 @@ class Parameters(BaseModel):
         about="copies of each checkpoint on [a ring of the job's nodes]"
         "(../models/spares-in-runs.md), its own among them; with 3 on both neighbours, too; short "
         "for `layout=ring` in {vault}",
-        group="checkpoints", shown="COPIES", unset="no ring",
+        group="checkpoints", shown="COPIES", unset="no ring", rare=True,
     )  # fmt: skip
     spares: Annotated[int, Field(ge=0, lt=MAX_NODES)] | None = setting(
         None, "Nodes of the highest numbers that only jobs get that have lost a node",
@@ -126,6 +126,7 @@ class Parameters(BaseModel):
         about="failures of a job's nodes that its reservation has time for, and that its promise "
         "counts as survived, with {spares}",
         group="checkpoints", shown="K", unset="1, without {spares} 0", only=("policy", "promise"),
+        rare=True,
     )  # fmt: skip
     downtime: Downtime = None
     placement: Annotated[str, PLACEMENTS] | None = setting(
@@ -148,7 +149,7 @@ class Parameters(BaseModel):
         None, "Probability that a promise may give up for nodes near each other, 0 to 1",
         about="probability that a promise may give up for nodes near each other",
         group="prediction", shown="P", unset="0, which is only among sets of equal risk",
-        only=("policy", "promise"),
+        only=("policy", "promise"), rare=True,
     )  # fmt: skip
     estimates: Literal["runtime", "requested"] = setting(
         "runtime", "What reservations are computed from",
@@ -158,21 +159,24 @@ class Parameters(BaseModel):
         "cut", "What becomes of a job at the end of its requested time",
         about="with `requested`: a job that runs longer is cut at its request, or its estimate is "
         "raised to its run time",
-        group="machine",
+        group="machine", rare=True,
     )  # fmt: skip
     compression: bool = setting(
-        True, "Conservative: move waiting jobs forward when one ends early", group="machine"
+        True,
+        "Conservative: move waiting jobs forward when one ends early",
+        group="machine",
+        rare=True,
     )
     requeue: Literal["now", "original"] = setting(
         "now", "When a killed job queues again: now, or by its first submit time",
         about="classic policies: a killed job queues as of now, or by its first submit time",
-        group="checkpoints",
+        group="checkpoints", rare=True,
     )  # fmt: skip
     min_runtime: MinRuntime = 1
     repeat_failures: RepeatFailures = False
     mtbf: Positive | None = setting(
         None, "A node's mean time between failures, for {checkpoint} daly",
-        unit="s", group="checkpoints", unset="from the log",
+        unit="s", group="checkpoints", unset="from the log", rare=True,
     )  # fmt: skip
     users: Annotated[str, AfterValidator(_spelled)] | None = setting(
         None, "Users who bargain, each with a least promise, patience and value of its own, in the "

@@ -91,21 +91,21 @@ class VirtualParameters(BaseModel):
     )  # fmt: skip
     prediction_error: Literal["early", "two-sided"] = setting(
         "early", "Synthetic predictions come too early, or half of them too late",
-        about="whether synthetic predictions all come before the failure",
+        about="whether synthetic predictions all come before the failure", rare=True,
     )  # fmt: skip
     false_negatives: Share = setting(
-        0.0, "Share of failures that have no synthetic prediction, 0 to 1", shown="SHARE"
+        0.0, "Share of failures that have no synthetic prediction, 0 to 1", shown="SHARE", rare=True
     )
     predict_every: Positive | None = setting(
         None, "Ask a predictor that has learnt so often, beside the start and each failure of a "
         "node",
         about="between two more questions about all nodes to a predictor that has learnt; without "
         "them it is asked at the start and after each failure (footnote 1 of the paper)",
-        unit="s", unset="no more",
+        unit="s", unset="no more", rare=True,
     )  # fmt: skip
     lead: Seconds | None = setting(
         None, "How long before the predicted time tasks leave a node",
-        unit="s", unset="what a move takes", label="Lead before the predicted time",
+        unit="s", unset="what a move takes", label="Lead before the predicted time", rare=True,
     )  # fmt: skip
     migration: Annotated[str, MIGRATIONS] = setting(
         "stop-and-copy", "How tasks move: stopped meanwhile, live, or not at all",
@@ -120,42 +120,48 @@ class VirtualParameters(BaseModel):
         "what a move takes",
         unit="MiB", label="Memory of a virtual machine",
     )  # fmt: skip
-    link: Amount = setting(119.0, "Speed of the link", unit="MiB/s", label="Link")
+    link: Amount = setting(119.0, "Speed of the link", unit="MiB/s", label="Link", rare=True)
     dirty_rate: Annotated[FiniteFloat, Field(ge=0, le=2**30)] = setting(
-        0.0, "Pre-copy: memory written meanwhile", unit="MiB/s", label="Dirty rate"
+        0.0, "Pre-copy: memory written meanwhile", unit="MiB/s", label="Dirty rate", rare=True
     )
     max_downtime: Annotated[FiniteFloat, Field(gt=0, le=3600)] = setting(
-        0.3, "Pre-copy: standstill to aim at", unit="s", shown="SECONDS"
+        0.3, "Pre-copy: standstill to aim at", unit="s", shown="SECONDS", rare=True
     )
     tau: Literal["told", "learned"] = setting(
         "told", "What a move is believed to take: what it does, or {migration_cost} at first and "
         "then what was learnt from the moves made",
         about="what a move is believed to take, where a node is chosen and left in time: what it "
         "does, or [what was learnt](../models/virtual-machines.md#learned-tau) from the moves "
-        "made, and `migration_cost` before the first; `vm_memory` tells what they take",
+        "made, and `migration_cost` before the first; `vm_memory` tells what they take", rare=True,
     )  # fmt: skip
     overload_limit: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = setting(
         None, "Share of a node's processors in use above which, for longer than {overload_hold}, "
         "tasks leave it",
         about="share of its processors in use above which a node is too busy; after "
         "`overload_hold` [one task leaves it](../models/virtual-machines.md#overload)",
-        shown="SHARE", unset="no node is", allowed="whole thousandths",
+        shown="SHARE", unset="no node is", allowed="whole thousandths", rare=True,
     )  # fmt: skip
     overload_hold: Positive = setting(
         300, "For how long a node may be above {overload_limit}",
-        about="for how long a node may be above `overload_limit`", unit="s",
+        about="for how long a node may be above `overload_limit`", unit="s", rare=True,
     )  # fmt: skip
     past_deadline: Literal["stop", "run"] = setting(
-        "stop", "What becomes of tasks at their deadline",
+        "stop", "What becomes of tasks at their deadline", rare=True,
     )  # fmt: skip
     backfill: bool = setting(False, "Jobs may pass others that wait")
-    random_stays: bool = setting(False, "Strategy random moves no tasks: the blind baseline")
+    random_stays: bool = setting(
+        False, "Strategy random moves no tasks: the blind baseline", rare=True
+    )
     task_processors: Processors = setting(
-        1.0, "Processors that a task can use, at most", shown="Q", allowed="whole thousandths"
+        1.0,
+        "Processors that a task can use, at most",
+        shown="Q",
+        allowed="whole thousandths",
+        rare=True,
     )
     least_rate: Processors = setting(
         0.1, "Processors below which no task is started",
-        shown="R", allowed="at most {task_processors} and a node's, whole thousandths",
+        shown="R", allowed="at most {task_processors} and a node's, whole thousandths", rare=True,
     )  # fmt: skip
     slack: Annotated[FiniteFloat, Field(ge=1, le=1e6)] = setting(
         2.0, "Deadline of jobs without requested time, in run times",
