@@ -161,7 +161,7 @@ def write_inputs(folder: Path, call: Callable[[str], object]) -> None:
     guests_file(folder / "guests.csv", 8, 2)
     hosts_file(folder / "hosts.csv", 2, 9)
     (folder / "cluster.toml").write_text(CLUSTER)
-    call("traces generate memory IN/m --nodes 40 --days 20 --period 3600")
+    call("traces generate memory IN/m --nodes 40 --days 20 --period 1h")
     call("traces generate ras IN/events.csv --nodes 8 --days 9")
     call(f"simulate IN/guests.csv {' '.join(CYCLE)} --out IN/run")
     call("checkpoint save IN/jobs.csv --store IN/a --store IN/b --store IN/c --data 2 --parity 1")

@@ -76,7 +76,15 @@ def test_bad_hostlists(text: str) -> None:
     ],
 )  # fmt: skip
 def test_durations(text: str | float, seconds: int) -> None:
-    assert parse_duration(text) == seconds
+    assert parse_duration(text, plain=True) == seconds
+
+
+@pytest.mark.parametrize("text", ["90", " 285 ", "1e3", "0.5"])
+def test_a_bare_number_needs_a_unit(text: str) -> None:
+    number = text.strip()
+    with pytest.raises(ParameterError, match=f"{number}s, {number}m, {number}h or {number}d"):
+        parse_duration(text, "mttf")
+    assert parse_duration("0") == 0
 
 
 @pytest.mark.parametrize(
@@ -90,7 +98,7 @@ def test_bad_durations(text: str | float) -> None:
 @pytest.mark.parametrize("text", ["0.5", "59.6", "59.6s", "0.001h", 1.4])
 def test_parts_of_a_second_can_be_refused(text: str | float) -> None:
     with pytest.raises(ParameterError, match=r"overhead: .* in whole seconds"):
-        parse_duration(text, "overhead", exact=True)
+        parse_duration(text, "overhead", exact=True, plain=True)
     assert parse_duration("1.3333h", exact=True) == 4800
     assert parse_duration("0.1h", exact=True) == 360
 

@@ -205,7 +205,7 @@ def _read(one: Parameter, given: Mapping[str, Any]) -> Any:
     value = given[one.name]
     if value is None:
         return one.default
-    return one.read(value) if _is_text(one) else value
+    return one.read(value, plain=False) if _is_text(one) else value
 
 
 def _is_text(one: Parameter) -> bool:

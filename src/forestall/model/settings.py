@@ -196,8 +196,9 @@ class Parameter:
         scale = AXIS_UNITS.get(unit, 1.0) if self.kind is Kind.DURATION else 1.0
         return (f"{label} ({unit})" if unit else label), scale
 
-    def read(self, value: Any) -> Any:
-        """Return a value as its model takes it: durations in seconds, numbers as numbers.
+    def read(self, value: Any, *, plain: bool = True) -> Any:
+        """Return a value as its model takes it: durations in seconds, numbers as numbers; without
+        `plain` a duration that is text has a unit.
 
         Raises ParameterError for what is of another kind; bounds are the model's to check.
         """
@@ -211,7 +212,7 @@ class Parameter:
             if self.word and value == self.word:
                 return value
             given = value if isinstance(value, int | float) else str(value)
-            return parse_duration(given, self.name, exact=True)
+            return parse_duration(given, self.name, exact=True, plain=plain)
         if self.kind is Kind.REAL and isinstance(value, str):
             with suppress(ValueError):  # what is no number is refused by its model's own check
                 return float(value)

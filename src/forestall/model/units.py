@@ -2,7 +2,8 @@
 
 Durations: ``36h``, ``15m``, ``90s``, ``4d``, ``2w``, sums such as ``1d12h``, Slurm's
 ``D-HH:MM:SS``,
-``D-HH:MM``, ``D-HH``, ``HH:MM:SS``, ``MM:SS``, and a bare number, which here is seconds.
+``D-HH:MM``, ``D-HH``, ``HH:MM:SS``, ``MM:SS``. A bare number as text is refused, since it is
+minutes to Slurm and hours to a table of failures; in logs and parameters of runs it is seconds.
 """
 
 from __future__ import annotations
@@ -31,28 +32,39 @@ MOST_ROUNDED: Final = 1e-3
 
 MOST_BYTES: Final = 2**63 - 1
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmgtp]?)(b|ib|)")
+_NUMBER = re.compile(r"\d+(\.\d*)?(e\d+)?")
 _UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _SLURM = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
-_ALLOWED = "a duration such as 90s, 15m, 36h, 4d, 1-12:00:00 or a number of seconds"
+_ALLOWED = "a duration such as 90s, 15m, 36h, 4d or 1-12:00:00"
 _BOUNDS = f"{_ALLOWED}, at least 0 and below 2,177 years"
 
 
-def parse_duration(text: str | float, name: str = "duration", *, exact: bool = False) -> int:
-    """Return the whole seconds that `text` says.
+def parse_duration(
+    text: str | float, name: str = "duration", *, exact: bool = False, plain: bool = False
+) -> int:
+    """Return the whole seconds that `text` says; with `plain` a bare number as text is seconds, as
+    a number is.
 
-    Raises ParameterError naming `name` where it cannot be read, is negative or is not finite; with
-    `exact` also where it has a part of a second that counts, which else is rounded.
+    Raises ParameterError naming `name` where it cannot be read, has no unit, is negative or is not
+    finite; with `exact` also where it has a part of a second that counts, which else is rounded.
 
     >>> [parse_duration(text) for text in ("36h", "1-12:00:00", "15m", 90)]
     [129600, 129600, 900, 90]
     """
     seconds = float(text) if isinstance(text, int | float) else _seconds(text, name)
+    if isinstance(text, str) and seconds and not plain and _NUMBER.fullmatch(text.strip().lower()):
+        raise ParameterError(name, text, _with_units(text.strip()))
     if not 0 <= seconds < MAX_SECONDS:  # also refuses nan
         raise ParameterError(name, text, _BOUNDS)
     whole = round(seconds)
     if exact and abs(seconds - whole) > MOST_ROUNDED * seconds:
         raise ParameterError(name, text, f"{_ALLOWED}, in whole seconds")
     return whole
+
+
+def _with_units(number: str) -> str:
+    *others, last = (f"{number}{unit}" for unit in "smhd")
+    return f"a duration with its unit: {', '.join(others)} or {last}"
 
 
 def _seconds(text: str, name: str) -> float:

@@ -93,7 +93,7 @@ def _moment(text: str, line: str, failures: Failures) -> int:
     """Return a moment on the run's clock, s."""
     name = "maintenance" + (f", {line}" if line else "")
     if text[-1:].lower() in SECONDS:
-        return parse_duration(text, name)
+        return parse_duration(text, name, plain=True)
     origin = failures.origin
     try:
         given = int(text)

@@ -64,7 +64,7 @@ def test_nobody_answers(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None
     done = call(capsys, "machines", "dead", "h1", "--fleet", fleet)
     assert "counts as switched off" in done.out
     assert "fenced" in call(capsys, "machines", "list", "--fleet", fleet).out
-    done = call(capsys, "machines", "watch", "--for", "1", "--quiet", "--fleet", fleet)
+    done = call(capsys, "machines", "watch", "--for", "1s", "--quiet", "--fleet", fleet)
     assert done.code == 0
     assert "node silent" in (fleet / "ledger.jsonl").read_text()
 

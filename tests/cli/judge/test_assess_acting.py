@@ -69,7 +69,7 @@ def test_policies_and_trials(tmp_path: Path, capsys: Capsys) -> None:
         "nothing", "reboot from 0.05", "reboot from 0.09", "reboot from 0.2",
     ]  # fmt: skip
     call(capsys, "traces", "generate", "memory", tmp_path / "leaks", "--nodes", 40, "--days", 20,
-         "--period", 3600)  # fmt: skip
+         "--period", "1h")  # fmt: skip
     jobs = tmp_path / "leaks" / "jobs.csv"
     out = tmp_path / "plan"
     done = call(capsys, "assess", "plan-trial", jobs, "--effect", 0.5, "--out", out)

@@ -68,7 +68,7 @@ def test_hosts(tmp_path: Path) -> None:
 
 def test_hosts_with_speeds_are_what_simulations_read(tmp_path: Path) -> None:
     out, speeds = tmp_path / "hosts.parquet", tmp_path / "speeds.csv"
-    more = ("--period", 300, "--owners", "own", "--speeds", speeds, "--seed", 3)
+    more = ("--period", "300s", "--owners", "own", "--speeds", speeds, "--seed", 3)
     done = run("hosts", out, "--hosts", 3, "--days", 2, *more)
     assert done.exit_code == 0, done.output
     assert "and their speeds in" in done.output
@@ -80,7 +80,7 @@ def test_hosts_with_speeds_are_what_simulations_read(tmp_path: Path) -> None:
 def test_guests(tmp_path: Path) -> None:
     out = tmp_path / "guests.csv"
     done = run(
-        "guests", out, "--count", 9, "--days", 2, "--lengths", "30m,1h,90", "--hours", "9:17"
+        "guests", out, "--count", 9, "--days", 2, "--lengths", "30m,1h,90s", "--hours", "9:17"
     )
     assert done.exit_code == 0, done.output
     assert "9 jobs in " in done.output

@@ -69,7 +69,7 @@ def place_of(text: str) -> Place:
             raise ParameterError("on", part, "letters, figures, and -_.:+ as the value")
         given[key] = value
     if "time" in given:
-        given["time"] = parse_duration(str(given["time"]), "time")
+        given["time"] = parse_duration(given["time"], "time")
     if "memory" in given:
         given["memory"] = parse_size(str(given["memory"]), "memory")
     for key in ("time", "memory"):

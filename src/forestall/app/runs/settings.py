@@ -61,7 +61,7 @@ READ_AS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "maintenance": text_of,
     "hosts": path_of,
     "host_speeds": path_of,
-    "period": lambda name, value: parse_duration(value, name),
+    "period": lambda name, value: parse_duration(value, name, plain=True),
 }
 """How options that say what is read become values, in the order in which they are checked."""
 
@@ -171,7 +171,7 @@ def gantt_of(values: Mapping[str, Any]) -> tuple[int, int] | None:
     first, colon, last = text_of("gantt", given).partition(":")
     if not colon:
         raise ParameterError("gantt", given, "two durations FROM:TO such as 3d:6d")
-    start, end = parse_duration(first, "gantt"), parse_duration(last, "gantt")
+    start, end = (parse_duration(one, "gantt", plain=True) for one in (first, last))
     if start >= end:
         raise ParameterError("gantt", given, "FROM:TO with FROM before TO")
     return start, end

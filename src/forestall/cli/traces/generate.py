@@ -277,8 +277,8 @@ def generate_memory(
 @command(
     made,
     "hosts",
-    "forestall traces generate hosts hosts.csv --hosts 20 --days 90 --period 60",
-    "forestall traces generate hosts hosts.parquet --hosts 20 --days 91 --period 6 --speeds "
+    "forestall traces generate hosts hosts.csv --hosts 20 --days 90 --period 60s",
+    "forestall traces generate hosts hosts.parquet --hosts 20 --days 91 --period 6s --speeds "
     "speeds.csv",
 )
 def generate_hosts(

@@ -92,7 +92,7 @@ class AgentForesight:
             return
         for horizon, value in _LINE.findall(text):
             try:
-                yield parse_duration(horizon), 1.0 - min(max(float(value), 0.0), 1.0)
+                yield parse_duration(horizon, plain=True), 1.0 - min(max(float(value), 0.0), 1.0)
             except (ParameterError, ValueError):
                 continue
 
