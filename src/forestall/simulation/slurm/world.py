@@ -149,7 +149,8 @@ class SlurmWorld:
         if job is None or self.state.starts.get(identity) != start:
             return  # this start is history
         length = self.state.work.get(identity, JobWork(0, False)).length
-        over = job.start is not None and length > self.state.now - job.start
+        last = min(self.state.now, job.end or self.state.now)  # its end may have been lost
+        over = job.start is not None and length > last - job.start
         finish(self.state, job, "TIMEOUT" if over else "COMPLETED", self.settings.kept)
 
     def _eaten(self, key: tuple[int, int]) -> None:
