@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -27,6 +28,9 @@ UNUSABLE = 2
 UNREACHABLE = 3
 UNWRITTEN = 4
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+GARBAGE_AFTER = 20_000
+"""Objects made, and not gone, after which cycles among them are looked for: Python's 700 have it
+go through all that was loaded again and again."""
 
 
 def main(
@@ -43,6 +47,7 @@ def main(
     SIGHUP.
     Whatever is wrong with the input is one line on standard error.
     """
+    gc.set_threshold(GARBAGE_AFTER)
     if not any(isinstance(one, _OneThread) for one in sys.meta_path):
         sys.meta_path.insert(0, _OneThread())
     with guarded() as out:

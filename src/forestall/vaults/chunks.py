@@ -80,13 +80,10 @@ def cut_stream(stream: BinaryIO, cutting: Cutting, name_of: NameOf = plain_name)
         whole = np.empty(WINDOW + cutting.largest, np.uint8).data.cast("B")
         whole[: len(left)] = left
         held, ended = _filled(stream, whole, len(left))
-        keep = 0 if ended else cutting.largest
-        parts, done = [], 0
-        for end in _ends(whole[:held], cutting):
-            if held - done < keep:  # more data may move this chunk's end
-                break
-            parts.append(whole[done:end])
-            done = end
+        # Where less than a largest chunk follows, more data may move a chunk's end.
+        until = held if ended else held - cutting.largest + 1
+        parts = list(_parts(whole[:held], until, cutting))
+        done = sum(map(len, parts))
         yield Cuts(list(map(name_of, parts)), parts)
         left = whole[done:held]
 
@@ -101,14 +98,15 @@ def _filled(stream: BinaryIO, whole: memoryview, held: int) -> tuple[int, bool]:
     return held, False
 
 
-def _ends(data: memoryview, cutting: Cutting) -> Iterator[int]:
-    """Yield where chunks end."""
-    if not data:
-        return
+def _parts(data: memoryview, until: int, cutting: Cutting) -> Iterator[memoryview]:
+    """Yield the chunks of data that begin before a place."""
     if cutting.method == "blocks":
-        yield from range(cutting.size, len(data), cutting.size)
-        yield len(data)
-        return
-    small, large = cutting.size // 4, 8 * cutting.size
-    for one in FastCDC(avg_size=cutting.size, min_size=small, max_size=large).cut_buf(data):
-        yield one.offset + one.length
+        for at in range(0, until, cutting.size):
+            yield data[at : at + cutting.size]
+    elif data:
+        small, large = cutting.size // 4, 8 * cutting.size
+        cdc = FastCDC(avg_size=cutting.size, min_size=small, max_size=large)
+        for one in cdc.cut_buf(data):
+            if one.offset >= until:
+                break
+            yield one.data

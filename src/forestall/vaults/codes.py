@@ -17,16 +17,15 @@ from typing import Final
 from pyeclib.ec_iface import ECDriver, ECDriverError
 
 from forestall.model.errors import ParameterError
+from forestall.vaults.coders import HEAD, KIND, Coder, Data, Parts
 
-Data = bytes | memoryview
+__all__ = ["MOST", "Code", "Data", "Parts", "keep_buffers"]
+
 MOST: Final = 32
 """Pieces that a code has at most."""
-_KIND: Final = "isa_l_rs_cauchy"
 _MMAP_THRESHOLD, _TRIM_THRESHOLD, _ARENA_MAX = -3, -1, -8  # of mallopt(3)
 _ARENAS: Final = 1
 _KEPT: Final = 1 << 30
-_HEAD: Final = 80
-"""Bytes that the library puts before a piece."""
 
 
 @dataclass(frozen=True, order=True)
@@ -55,13 +54,14 @@ class Code:
         """m + k."""
         return self.data + self.parity
 
-    def encode(self, pack: bytes) -> list[bytes]:
-        """Return the pieces of a pack, in order."""
+    def encode(self, pack: bytes) -> list[Parts]:
+        """Return the pieces of a pack, in order, each in parts that follow one another; some are
+        views of the pack."""
         if self.data == 1:
-            return [pack] * self.pieces
+            return [(pack,)] * self.pieces
         if self.parity == 0:
-            return _cut(pack, self.data)
-        return list(_driver(self.data, self.parity).encode(pack))
+            return [(one,) for one in _cut(pack, self.data)]
+        return _coder(self.data, self.parity).pieces(pack)
 
     def decode(self, pieces: Mapping[int, Data], length: int) -> list[Data]:
         """Return the pack of `length` bytes, as parts that follow one another, from at least m of
@@ -74,7 +74,7 @@ class Code:
         if self.data == 1 or self.parity == 0:
             found = [pieces[k] for k in chosen]
         elif chosen == list(range(self.data)) and _is_plain(self):
-            found = _first([memoryview(pieces[k])[_HEAD:] for k in chosen], length)
+            found = _first([memoryview(pieces[k])[HEAD:] for k in chosen], length)
         else:
             found = [_decoded(self, [pieces[k] for k in chosen])]
         if sum(map(len, found)) != length:
@@ -115,9 +115,9 @@ def _decoded(code: Code, pieces: list[Data]) -> bytes:
         raise ValueError(str(error)) from None
 
 
-def _cut(pack: bytes, parts: int) -> list[bytes]:
-    size = -(-len(pack) // parts)
-    return [pack[k * size : (k + 1) * size] for k in range(parts)]
+def _cut(pack: bytes, parts: int) -> list[memoryview]:
+    size, whole = -(-len(pack) // parts), memoryview(pack)
+    return [whole[k * size : (k + 1) * size] for k in range(parts)]
 
 
 @cache
@@ -125,11 +125,17 @@ def _is_plain(code: Code) -> bool:
     """Whether the pieces of data are the pack as it is, behind heads of the library."""
     probe = bytes(range(251))
     pieces = _driver(code.data, code.parity).encode(probe)
-    return b"".join(one[_HEAD:] for one in pieces[: code.data])[: len(probe)] == probe
+    return b"".join(one[HEAD:] for one in pieces[: code.data])[: len(probe)] == probe
 
 
 @cache
 def _driver(data: int, parity: int) -> ECDriver:
     """Return the library's coder."""
     keep_buffers()
-    return ECDriver(k=data, m=parity, ec_type=_KIND)
+    return ECDriver(k=data, m=parity, ec_type=KIND)
+
+
+@cache
+def _coder(data: int, parity: int) -> Coder:
+    """Return what makes pieces; its tables are made once."""
+    return Coder(_driver(data, parity), data, parity)

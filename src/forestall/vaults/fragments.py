@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from xxhash import xxh3_128
 
-from forestall.vaults.codes import Code, Data
+from forestall.vaults.codes import Code, Data, Parts
 
 _MAGIC: Final = b"FSFR"
 _VERSION: Final = 1
@@ -35,13 +35,13 @@ class Fragment(NamedTuple):
     pack: bytes
     piece: Data
 
-    def parts(self) -> tuple[bytes, Data]:
-        """Return it as it is stored, in two parts that follow one another."""
-        head = _HEAD.pack(
-            _MAGIC, _VERSION, self.code.data, self.code.parity, self.place, self.length,
-            len(self.piece), self.pack,
-        )  # fmt: skip
-        return head + _checksum(head, self.piece), self.piece
+
+def stored_parts(code: Code, place: int, length: int, pack: bytes, piece: Parts) -> list[Data]:
+    """Return a piece, given in parts that follow one another, as it is stored, in such parts."""
+    head = _HEAD.pack(
+        _MAGIC, _VERSION, code.data, code.parity, place, length, sum(map(len, piece)), pack
+    )
+    return [head + _checksum(head, piece), *piece]
 
 
 def fragment_of(stored: bytes, pack: bytes, place: int) -> Fragment:
@@ -55,14 +55,15 @@ def fragment_of(stored: bytes, pack: bytes, place: int) -> Fragment:
         raise DamagedError("it does not begin as a fragment does")
     if size != len(piece):
         raise DamagedError(f"its piece has {len(piece)} bytes where {size} were stored")
-    if _checksum(head, piece) != stored[_HEAD.size : OVERHEAD]:
+    if _checksum(head, (piece,)) != stored[_HEAD.size : OVERHEAD]:
         raise DamagedError("its checksum is another one")
     if name != pack or where != place:
         raise DamagedError(f"it is piece {where} of pack {name.hex()[:12]}")
     return Fragment(Code(data, parity), where, length, name, piece)
 
 
-def _checksum(head: bytes, piece: Data) -> bytes:
+def _checksum(head: bytes, piece: Parts) -> bytes:
     found = xxh3_128(head)
-    found.update(piece)
+    for part in piece:
+        found.update(part)
     return found.digest()

@@ -118,8 +118,8 @@ def _sorted(data: Sequence[Data], size: int) -> list[Data]:
 
 def _probed(data: Sequence[Data]) -> Sequence[Data]:
     """Return chunks of which few get smaller, those compressed of which a few bytes do."""
-    middles = [memoryview(one)[(len(one) - _PROBE) // 2 :][:_PROBE] if len(one) > _PROBE else one
-               for one in data]  # fmt: skip
+    middles = [one[(len(one) - _PROBE) // 2 : (len(one) + _PROBE) // 2]
+               if len(one) > _PROBE else one for one in data]  # fmt: skip
     small = _compressed(middles, "zstd")
     hopeful = [k for k, one in enumerate(small) if len(one) < len(middles[k])]
     found = list(data)

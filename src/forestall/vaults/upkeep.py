@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from forestall.vaults import keys
 from forestall.vaults.envelopes import content_of
 from forestall.vaults.fetching import Fetch
-from forestall.vaults.fragments import DamagedError, Fragment
+from forestall.vaults.fragments import DamagedError, stored_parts
 from forestall.vaults.hosts.host import HostError
 from forestall.vaults.manifests import Directory, Manifest
 from forestall.vaults.packs import opened
@@ -126,7 +126,7 @@ def _mend(vault: Vault, fetch: Fetch, body: bytes, told: VerifiedTold) -> None:
     pieces = fetch.code.encode(body)
     taken = fetch.found_on()
     for place in lost:
-        data = Fragment(fetch.code, place, len(body), fetch.pack.name, pieces[place]).parts()
+        data = stored_parts(fetch.code, place, len(body), fetch.pack.name, pieces[place])
         key = keys.fragment_key(fetch.save, fetch.pack.name, place)
         for host in _hosts_for(fetch, place, taken):
             try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from forestall.vaults.codes import Code, Data
-from forestall.vaults.fragments import Fragment
+from forestall.vaults.fragments import stored_parts
 from forestall.vaults.hosts.host import HostError
 from forestall.vaults.keys import DIRECTORIES, fragment_key
 from forestall.vaults.manifests import NOBODY, Directory, WrittenPack
@@ -156,7 +156,7 @@ class PackWriter:
         spare = [k for k in self.pool.by_speed() if k not in hosts]
         begun = {}
         for place, piece in enumerate(pieces):
-            data = Fragment(how.code, place, length, pack.name, piece).parts()
+            data = stored_parts(how.code, place, length, pack.name, piece)
             begun[place] = (self._put(hosts[place], pack.name, place, data), data)
         wrong: list[HostError] = []
         for place, (one, data) in begun.items():

@@ -32,7 +32,12 @@ _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EN
 
 @contextmanager
 def atomic_path(
-    path: str | Path, *, sync: bool = True, private: bool = False, new: bool = False
+    path: str | Path,
+    *,
+    sync: bool = True,
+    private: bool = False,
+    new: bool = False,
+    tidy: bool = True,
 ) -> Iterator[Path]:
     """Give a new empty file in the folder of `path`; on a clean exit it is renamed to `path`.
 
@@ -46,6 +51,8 @@ def atomic_path(
         every few seconds. In a folder in the making nobody waits: that is done for all of it
     private : only its owner may read it
     new : nothing may stand at `path`; something there is an UnwritableError with EEXIST
+    tidy : remove what writers that died left beside `path`; False where many files are written to
+        one folder, which somebody else sweeps: it is listed for each of them
 
     >>> with atomic_path("jobs.csv") as beside:  # doctest: +SKIP
     ...     beside.write_text("job,submit\\n")
@@ -54,7 +61,7 @@ def atomic_path(
     sync = sync and not _in_the_making(target)
     try:
         _check_replaceable(target)
-        if not _in_the_making(target):
+        if tidy and not _in_the_making(target):
             _tidied(str(target.parent), target.name)
         handle, beside = _begun(target, 0o600 if private else 0o666)
     except OSError as error:

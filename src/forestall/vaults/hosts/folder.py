@@ -147,9 +147,9 @@ class FolderHost(StorageHost):
         for _ in range(TRIES - 1):
             with suppress(UnwritableError, FileNotFoundError):
                 _make_folder(path.parent)
-                return stack.enter_context(atomic_path(path))
+                return stack.enter_context(atomic_path(path, tidy=False))
         _make_folder(path.parent)
-        return stack.enter_context(atomic_path(path))
+        return stack.enter_context(atomic_path(path, tidy=False))
 
     def _path(self, key: str) -> Path:
         return self._folder / checked_key(key)
