@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from forestall._compile import kernel
+from forestall._compile import inlined, kernel
 from forestall.model.cycle import FAR, MILLION, GuestReason
 
 _FAR = np.int64(FAR)
@@ -34,7 +34,7 @@ _ENDS_FIRST = np.int64(GuestReason.ENDS_FIRST)
 _LONGEST_LEFT = np.int64(GuestReason.LONGEST_LEFT)
 
 
-@kernel
+@inlined
 def point(curve, k):
     """Return the value of a curve (usual, present, share) at step k: that of the usual load, and
     what the present one adds where a guest gets `share` of the host now."""
@@ -58,7 +58,7 @@ def inverse(curve, step, amount):
     return step * (low + share)
 
 
-@kernel
+@inlined
 def value(curve, step, time):
     """Return a curve's value at a time within it."""
     place = time / step
@@ -218,7 +218,7 @@ def estimate(out, forecast, host, state, work, present):
     Parameters
     ----------
     out : one record of ESTIMATE
-    forecast : `predict.semi_markov.forecast.HostCurves`
+    forecast : `predict.semi_markov.forecast.HostCurves`, drawn for this host and state
     host, state : number of the host; 0 (S1) or 1 (S2)
     work : what is left of the job, millionths of a second
     present : share of the host that a guest would get now
@@ -232,7 +232,14 @@ def estimate(out, forecast, host, state, work, present):
     describe(out, forecast, host, state, whole)
 
 
-@kernel
+@inlined
+def looked_at(forecast, time):
+    """Return how many steps of curves `ends_later` looks at."""
+    steps = forecast.sure.shape[2] - 1
+    return min(steps, np.int64((time + 1) / forecast.step) + 1)
+
+
+@inlined
 def ends_later(forecast, host, state, work, present, time):
     """Return whether a job surely ends later on a host than at a time, failures considered: less
     than its work is to be expected by a second after it, which no rounding of ends can bridge."""
@@ -243,7 +250,7 @@ def ends_later(forecast, host, state, work, present, time):
     return value(sure, step, time + 1.0) < work / MILLION
 
 
-@kernel
+@inlined
 def rule_out(out):
     """Write of a host that another one is better: nothing is said of it, and it is not taken."""
     out.jct, out.jctf = _FAR, _FAR

@@ -22,13 +22,12 @@ FAILED: Final = 1
 
 
 class ForecastRoom(NamedTuple):
-    """Scratch arrays for n steps and w windows: int64[2, 2, n + 1] moves after so many steps, from
+    """Scratch arrays for n steps: int64[2, 2, n + 1] moves after so many steps, from
     each state to the other and to a failing one; int64[2, n + 1] stays seen for so many; int64[2,
     n + 1] and float64[2, n + 1] the steps after which moves to the other state were seen, and their
     masses, and float64[2, 8] the masses of moves after 0 to 7 steps; float64[2, n + 9] chances of a
     first failure at each step as far as they are summed, and float64[2, 2 n + 10] the finished
-    ones, after n + 1 zeros; float64[n] sums of shares, and int32[n] of the samples that they are
-    of; int64[w] states that windows begin in."""
+    ones, after n + 1 zeros."""
 
     moves: npt.NDArray[np.int64]
     present: npt.NDArray[np.int64]
@@ -37,12 +36,9 @@ class ForecastRoom(NamedTuple):
     near: npt.NDArray[np.float64]
     fails: npt.NDArray[np.float64]
     done: npt.NDArray[np.float64]
-    sums: npt.NDArray[np.float64]
-    samples: npt.NDArray[np.int32]
-    began: npt.NDArray[np.int64]
 
 
-def new_room(steps: int, windows: int) -> ForecastRoom:
+def new_room(steps: int) -> ForecastRoom:
     """Return room for windows of so many steps."""
     shape: Any = (RUNNING, steps + 1)
     return ForecastRoom(
@@ -53,9 +49,6 @@ def new_room(steps: int, windows: int) -> ForecastRoom:
         np.zeros((RUNNING, LANES)),
         np.zeros((RUNNING, steps + 1 + LANES)),
         np.zeros((RUNNING, 2 * (steps + 1) + LANES)),
-        np.zeros(steps),
-        np.zeros(steps, dtype=np.int32),
-        np.zeros(windows, dtype=np.int64),
     )
 
 

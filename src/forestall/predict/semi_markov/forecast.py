@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.cycle import MILLION
+from forestall.predict.semi_markov.curve_kernels import Shares, Sketch, draw_all, tell_all
 from forestall.predict.semi_markov.first_failure_kernels import RUNNING, new_room
 from forestall.predict.semi_markov.forecast_kernels import (
     APART,
     PastArrays,
-    accumulate,
     complete,
     differences,
     draw_together,
@@ -82,44 +82,55 @@ def curves(
     memory : seconds over which the present load fades into the usual one; 0: it does not count
     """
     hosts, _, steps = share.shape
-    room = new_curves(hosts, steps, step, memory=memory)
-    given = (np.ascontiguousarray(share), np.ascontiguousarray(reliability))
-    return draw_curves(room, Outlook(*given), speed)
+    blank = new_sketch(speed, steps, step, memory=memory)
+    shares = told_shares(np.ascontiguousarray(share), len(blank.drawn))
+    sketch = sketch_of(blank, shares, np.ascontiguousarray(reliability))
+    draw_all(sketch)
+    return sketch.curves
 
 
-class CurveRoom(NamedTuple):
-    """Room for curves: they themselves, float64[hosts, 2, n] for the chances to be there in each
-    step, and float64[n], how much of each step the present load tells. Each use of it writes over
-    what the one before it drew."""
-
-    curves: HostCurves
-    between: Floats
-    fresh: Floats
-
-
-def new_curves(hosts: int, steps: int, step: int, *, memory: int = 0) -> CurveRoom:
-    """Return room for curves of so many hosts, steps, and seconds of a step; `memory` as in
-    `curves`."""
-    fresh = np.zeros(steps)
+def new_sketch(speed: Floats, steps: int, step: int, *, memory: int = 0) -> Sketch:
+    """Return room for curves of hosts of these speeds, for so many steps and seconds of a step;
+    `memory` as in `curves`."""
+    fresh, hosts = np.zeros(steps), len(speed)
     if memory > 0:
         fading = np.exp(-step * np.arange(steps + 1) / memory)
         fresh = memory / step * (fading[:-1] - fading[1:])
     every = np.zeros((3, hosts, RUNNING, steps + 1))
-    present, ends = np.zeros((hosts, steps + 1)), np.empty((2, hosts, RUNNING))
+    present, ends = np.zeros((hosts, steps + 1)), np.zeros((2, hosts, RUNNING))
     none = np.empty((hosts, RUNNING, 0))
     drawn = HostCurves(step, every[0], every[1], present, every[2], none, ends[0], ends[1])
-    return CurveRoom(drawn, np.empty((hosts, RUNNING, steps)), fresh)
+    made, shares = np.zeros((hosts, RUNNING), dtype=np.int64), told_shares(none, hosts)
+    return Sketch(drawn, made, shares, speed * float(step), fresh)
 
 
-def draw_curves(room: CurveRoom, outlook: Outlook, speed: Floats) -> HostCurves:
-    """Return the curves of hosts, as `curves` does, in room that is there; arrays of the outlook
-    are C-ordered."""
-    (share, reliability), (drawn, between, fresh) = outlook, room
-    made = (drawn.work, drawn.sure, drawn.present_work, drawn.present_sure)
-    accumulate(speed * float(drawn.step), share, reliability, between, fresh, made)
-    drawn.alive[:] = reliability[..., -1]
-    np.multiply(drawn.step, between.sum(axis=-1), out=drawn.lasting)
-    return drawn._replace(reliability=reliability)
+def sketch_of(room: Sketch, shares: Shares, reliability: Floats) -> Sketch:
+    """Return curves of which nothing is drawn yet, in room that is there: what was drawn in it
+    before is written over. Arrays are C-ordered."""
+    room.drawn[:] = 0
+    room.curves.alive[:] = reliability[..., -1]
+    return room._replace(curves=room.curves._replace(reliability=reliability), shares=shares)
+
+
+def sketch_from(drawn: HostCurves) -> Sketch:
+    """Return curves that are all drawn as a sketch."""
+    hosts, _, terms = drawn.work.shape
+    made = np.full((hosts, RUNNING), terms, dtype=np.int64)
+    shares = told_shares(np.empty((hosts, RUNNING, 0)), hosts)
+    return Sketch(drawn, made, shares, np.empty(hosts), np.empty(terms - 1))
+
+
+def told_shares(share: Floats, hosts: int) -> Shares:
+    """Return shares that are all told, float64[hosts, 2, n]."""
+    none, steps = np.zeros(0, dtype=np.int64), share.shape[-1]
+    pasts = PastArrays(
+        none, none, none.astype(np.int8), np.empty((0, 0)), np.empty((0, 0), dtype=np.int16),
+        np.empty((0, 0), dtype=np.int32),
+    )  # fmt: skip
+    told = np.full((hosts, RUNNING), steps, dtype=np.int64)
+    began = np.empty((hosts, 0), dtype=np.int8)
+    scratch = np.empty(steps), np.empty(steps, dtype=np.int32)
+    return Shares(pasts, 0, none, began, True, share, told, *scratch)
 
 
 @dataclass(frozen=True)
@@ -212,22 +223,24 @@ class HostPasts:
         rows = zip(hosts, self.arrays.given, self.arrays.seen, strict=True)
         # What is large is there once.
         self.hosts = [replace(host, given=given, seen=seen) for host, given, seen in rows]
-        self._room = new_room(0, 0)
+        self._room = new_room(0)
 
     def foretell(
         self, out: Outlook, start: int, *, days: int, pooled: bool, by_state: bool
-    ) -> None:
-        """Write the outlook of all hosts from Unix time `start` on; see `foretold`. Not for two
+    ) -> Shares:
+        """Write the chances of all hosts to stay from Unix time `start` on, and return of what
+        their shares are told, step by step as they are asked for; see `foretold`. Not for two
         threads at once."""
         (share, reliability), every = out, self.hosts
         steps, step = share.shape[-1], every[0].history.runs.period
         begins = every[0].history.windows(start, steps * step, days) // step
         first = every[0].history
         samples = min(max(0, (start - first.origin) // step), first.runs.samples)
-        if (len(self._room.sums), len(self._room.began)) != (steps, len(begins)):
-            self._room = new_room(steps, len(begins))
+        if len(self._room.moves[0, 0]) != steps + 1:
+            self._room = new_room(steps)
         sure = np.zeros(len(every), dtype=np.bool_)
-        foresee(self.arrays, samples, begins, self._room, by_state, share, reliability, sure)
+        began = np.empty((len(every), len(begins)), dtype=np.int8)
+        foresee(self.arrays, samples, begins, self._room, began, reliability, sure)
         rest = np.flatnonzero(~sure)
         if len(rest) and samples:
             seen = every[0].until(start)
@@ -238,6 +251,9 @@ class HostPasts:
             reliability[rest] = 1.0
         if pooled:
             pool(reliability, len(begins), out=reliability)
+        told = np.zeros((len(every), RUNNING), dtype=np.int64)
+        scratch = np.empty(steps), np.empty(steps, dtype=np.int32)
+        return Shares(self.arrays, samples, begins, began, by_state, share, told, *scratch)
 
 
 def foretold(
@@ -261,7 +277,7 @@ def foretold(
     pasts = hosts if isinstance(hosts, HostPasts) else HostPasts(hosts)
     shape = (len(pasts.hosts), RUNNING)
     made = Outlook(np.empty((*shape, steps)), np.empty((*shape, steps + 1)))
-    pasts.foretell(made, start, days=days, pooled=pooled, by_state=by_state)
+    tell_all(pasts.foretell(made, start, days=days, pooled=pooled, by_state=by_state))
     return made
 
 

@@ -65,69 +65,12 @@ def count_stays(starts, states, known, samples, begin, stop, room, run):
 
 
 @kernel
-def mean_share(given, seen, begins, room, state, before, out):
-    """Write the mean share in each step of the windows that begin in a state (-1: of all)."""
-    sums, many = room.sums, room.samples
-    sums[:], many[:] = 0.0, 0
-    for w in range(len(begins)):
-        if state < 0 or room.began[w] == state:
-            mine, samples = given[begins[w] :], seen[begins[w] :]
-            for j in range(len(out)):
-                sums[j] += mine[j]
-                many[j] += samples[j]
-    some = False
-    for j in range(len(out)):
-        some = some or many[j] == 0
-        out[j] = sums[j] / many[j] if many[j] > 0 else 0.0
-    if some:
-        fill_gaps(given, seen, room, before, out)
-
-
-@kernel
-def fill_gaps(given, seen, room, before, out):
-    """Write the mean of the rest into steps in which nothing was seen."""
-    sums, samples = room.sums, room.samples
-    total, many = 0.0, np.int64(0)
-    for j in range(len(out)):
-        total += sums[j]
-        many += samples[j]
-    # No window says anything: all of the past does.
-    if many == 0:
-        for j in range(before):
-            total += given[j]
-            many += seen[j]
-    rest = total / many if many > 0 else 1.0
-    for j in range(len(out)):
-        if samples[j] == 0:
-            out[j] = rest
-
-
-@kernel
-def mean_shares(given, seen, begins, room, before, by_state, out):
-    """Write the mean shares of the windows that begin in S1, and of those that begin in S2; of all
-    windows, where `by_state` is false."""
-    windows = len(begins)
-    many0, many1 = 0, 0
-    for w in range(windows if by_state else 0):
-        many0 += room.began[w] == 0
-        many1 += room.began[w] == 1
-    # Where no window begins in a state, all of them stand for it: often those of the other one.
-    mean_share(given, seen, begins, room, 0 if many0 > 0 else -1, before, out[0])
-    if many0 in (0, windows) and many1 in (0, windows):
-        for j in range(out.shape[1]):
-            out[1, j] = out[0, j]
-    else:
-        mean_share(given, seen, begins, room, 1 if many1 > 0 else -1, before, out[1])
-
-
-@kernel
-def one_host(pasts, host, samples, begins, room, by_state, share, alive):
+def one_host(pasts, host, samples, begins, room, began, alive):
     """Write what is foretold of a host; return whether both states were seen in the windows (else
     `alive` is not written)."""
     first, last = pasts.first[host], pasts.first[host + 1]
     starts, states = pasts.start[first:last], pasts.state[first:last]
-    given, seen = pasts.given[host], pasts.seen[host]
-    steps = share.shape[1]
+    steps = alive.shape[1] - 1
     known = np.searchsorted(starts, samples)
     room.moves[:], room.present[:] = 0, 0
     both = 0
@@ -135,9 +78,8 @@ def one_host(pasts, host, samples, begins, room, by_state, share, alive):
         # A move at the last step shows in the sample after it.
         stop = min(begins[w] + steps + 1, samples)
         run = run_at(starts, pasts.places[host], known, begins[w])
-        room.began[w] = states[run]
+        began[w] = states[run]
         both |= count_stays(starts, states, known, samples, begins[w], stop, room, run)
-    mean_shares(given, seen, begins, room, samples, by_state, share)
     # Both bits, S1 and S2.
     if both != 3:
         return False
@@ -146,7 +88,7 @@ def one_host(pasts, host, samples, begins, room, by_state, share, alive):
 
 
 @entry
-def foresee(pasts, samples, begins, room, by_state, share, alive, sure):
+def foresee(pasts, samples, begins, room, began, alive, sure):
     """Write what is foretold of hosts for n steps.
 
     Parameters
@@ -155,15 +97,13 @@ def foresee(pasts, samples, begins, room, by_state, share, alive, sure):
     samples : that began before the window to come
     begins : int64[w], the samples with which windows begin
     room : see `new_room`
-    by_state : whether shares are those of the windows that began in the same state
-    share : float64[hosts, 2, n], alive : float64[hosts, 2, n + 1], written
+    began : int8[hosts, w], written: the states that windows begin in
+    alive : float64[hosts, 2, n + 1], written
     sure : bool[hosts], written: whether both states were seen in the windows of a host; where not,
         its `alive` is not written
     """
     for host in range(len(sure)):
-        sure[host] = one_host(
-            pasts, host, samples, begins, room, by_state, share[host], alive[host]
-        )
+        sure[host] = one_host(pasts, host, samples, begins, room, began[host], alive[host])
 
 
 @kernel
@@ -240,36 +180,3 @@ def draw_together(reliability, mean, weight, out):
             target = out[host, state]
             for m in range(len(mine)):
                 target[m] = w * mine[m] + (1 - w) * centre[m]
-
-
-@entry
-def accumulate(full, share, reliability, between, fresh, curves):
-    """Write the work of hosts up to each step, and the chances to be there in each step, the means
-    of those at its ends: `between`, float64[hosts, 2, n].
-
-    Parameters
-    ----------
-    full : float64[hosts], work of a step on a host that nobody else uses
-    share : float64[hosts, 2, n]; reliability : float64[hosts, 2, n + 1]
-    fresh : float64[n], how much of a step the present load tells
-    curves : `work`, `sure`, `present_work` and `present_sure` of `HostCurves`, written
-    """
-    work, sure, present_work, present_sure = curves
-    for host in range(len(full)):
-        for state in range(RUNNING):
-            mine, chance = share[host, state], between[host, state]
-            first, then = reliability[host, state], reliability[host, state, 1:]
-            for j in range(len(chance)):
-                chance[j] = (first[j] + then[j]) / 2
-            mine_work, mine_sure = work[host, state, 1:], sure[host, state, 1:]
-            mine_present, told = present_sure[host, state, 1:], present_work[host, 1:]
-            usual, weighed, present, present_weighed = 0.0, 0.0, 0.0, 0.0
-            for j in range(len(fresh)):
-                step = full[host] * (1 - fresh[j]) * mine[j]
-                new = full[host] * fresh[j]
-                usual += step
-                weighed += step * chance[j]
-                present += new
-                present_weighed += new * chance[j]
-                mine_work[j], mine_sure[j] = usual, weighed
-                told[j], mine_present[j] = present, present_weighed

@@ -6,17 +6,19 @@ from typing import Final
 
 import numpy as np
 
+from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.model.hosts import HostTraces
+from forestall.predict.semi_markov.curve_kernels import Shares, Sketch, draw_all
 from forestall.predict.semi_markov.first_failure_kernels import RUNNING
 from forestall.predict.semi_markov.forecast import (
-    CurveRoom,
     HostCurves,
     HostPast,
     HostPasts,
     Outlook,
-    draw_curves,
-    new_curves,
+    new_sketch,
+    sketch_from,
+    sketch_of,
 )
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.simulation.cycle.outcome import HostRuns
@@ -50,9 +52,9 @@ class Forecasts:
         self.hosts, self.parameters = hosts, parameters
         self.made = 0
         self._pasts: HostPasts | None = None
-        self._kept: dict[int, Outlook] = {}
+        self._kept: dict[int, tuple[Shares, Floats]] = {}
         self._keeps = kept
-        self._room: tuple[Outlook, CurveRoom] | None = None
+        self._room: tuple[Outlook, Sketch] | None = None
         self.states: HostRuns = prepare_hosts(hosts, parameters)
 
     def check(self, hosts: HostTraces, parameters: CycleParameters) -> None:
@@ -77,26 +79,38 @@ class Forecasts:
     def curves(self, slot: int) -> HostCurves:
         """Return the curves of all hosts from the beginning of a slot on. They hold until curves
         are asked for again."""
-        hosts, memory = self.hosts, self.parameters.load_fades
+        sketch = self._sketch(slot)
+        draw_all(sketch)
+        return sketch.curves
+
+    def sketch(self, slot: int) -> Sketch:
+        """Return what `curves` does, to be drawn as far as somebody asks."""
+        # Whoever has curves of its own says so by that method alone.
+        if type(self).curves is not Forecasts.curves:
+            return sketch_from(self.curves(slot))
+        return self._sketch(slot)
+
+    def _sketch(self, slot: int) -> Sketch:
         if self._room is None:
-            step = self._every * hosts.period
-            room = new_curves(len(hosts), self.steps, step, memory=memory)
-            self._room = self._new_outlook(), room
-        outlook = self._kept.get(slot) or self._made(slot, self._room[0])
-        return draw_curves(self._room[1], outlook, hosts.speed)
+            step, memory = self._every * self.hosts.period, self.parameters.load_fades
+            blank = new_sketch(self.hosts.speed, self.steps, step, memory=memory)
+            self._room = self._new_outlook(), blank
+        known = self._kept.get(slot) or self._made(slot, self._room[0])
+        return sketch_of(self._room[1], *known)
 
     def _new_outlook(self) -> Outlook:
         shape = (len(self.hosts), RUNNING)
         return Outlook(np.empty((*shape, self.steps)), np.empty((*shape, self.steps + 1)))
 
-    def _made(self, slot: int, room: Outlook) -> Outlook:
-        """Return the outlook of a slot, made now: one to keep, or written into the room."""
+    def _made(self, slot: int, room: Outlook) -> tuple[Shares, Floats]:
+        """Return shares and chances to stay of a slot, made now: to keep, or written into the
+        room."""
         parameters = self.parameters
         origin = MONDAY if self.hosts.origin is None else self.hosts.origin
         size = sum(part.nbytes for part in room)
         keeps = self._keeps and (len(self._kept) + 1) * size <= KEPT_BYTES
         outlook = self._new_outlook() if keeps else room
-        self.pasts().foretell(
+        shares = self.pasts().foretell(
             outlook,
             origin + slot * parameters.predict_every,
             days=parameters.history,
@@ -104,9 +118,10 @@ class Forecasts:
             by_state=parameters.loads_by_state,
         )
         self.made += 1
+        known = shares, outlook.reliability
         if keeps:
-            self._kept[slot] = outlook
-        return outlook
+            self._kept[slot] = known
+        return known
 
     def pasts(self) -> HostPasts:
         """Return all that was seen of the hosts; made at the first call."""

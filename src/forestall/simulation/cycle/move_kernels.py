@@ -94,8 +94,9 @@ def look(state, world, forecast, number):
     is expected to stay or it cannot be saved."""
     guest, moving, own = world.guests[number], world.moving, state.jobs[number].host
     here = state.hosts[own].state
-    chances = forecast.reliability[own, here]
-    alive = falcon.alive_by(chances, forecast.step, forecast.alive[own, here], float(moving.ahead))
+    told = forecast.curves
+    chances = told.reliability[own, here]
+    alive = falcon.alive_by(chances, told.step, told.alive[own, here], float(moving.ahead))
     stays = np.int64(round(MILLION * alive))
     if stays >= moving.limit:
         return np.int64(0)
@@ -106,7 +107,8 @@ def look(state, world, forecast, number):
         if host == own or (free and world.claims[host] < 0):
             out = state.estimates[count]
             out.host = host
-            worlds.foresee(out, state, world, forecast, left, _FAR)
+            rate = worlds.rate_now(world, host, world.at[NOW])
+            worlds.foresee(out, state, world, forecast, left, rate, _FAR)
             if host == own:
                 out.chance = stays
             count += 1

@@ -18,7 +18,8 @@ from forestall.model.cycle import ESTIMATE, FAR, FATE, MILLION, S2, STAY, Fate, 
 from forestall.model.hosts import HostTraces
 from forestall.predict.corrected import corrected
 from forestall.predict.heap_kernels import new_heap
-from forestall.predict.semi_markov.forecast import HostCurves, curves
+from forestall.predict.semi_markov.curve_kernels import Sketch
+from forestall.predict.semi_markov.forecast import new_sketch
 from forestall.simulation.clock.progress import CHUNK, Progress
 from forestall.simulation.clock.stop_kernels import ENDED, FULL
 from forestall.simulation.cycle import loop_kernels as loop
@@ -118,9 +119,9 @@ def next_failures(runs: HostRuns) -> npt.NDArray[np.int64]:
     return np.where(same, table["start"][following], FAR).astype(np.int64)
 
 
-def no_curves() -> HostCurves:
+def no_curves() -> Sketch:
     """Return curves of no hosts, for schedulers that do not look at any."""
-    return curves(np.empty((0, 2, 1)), np.empty((0, 2, 2)), np.empty(0), 1)
+    return new_sketch(np.empty(0), 1, 1)
 
 
 def play_cycle(
@@ -163,7 +164,7 @@ def play_cycle(
         if status == ENDED:
             break
         if status == loop.FORECAST:
-            known, asked = forecasts.curves(int(world.at[worlds.SLOT])), asked + 1
+            known, asked = forecasts.sketch(int(world.at[worlds.SLOT])), asked + 1
         elif status == FULL:
             state, world = grown(state, world, generator)
             logs = grown_logs(logs, world, len(hosts)) if log_events else logs

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import by_type, kernel, merged_by_type, record_of
+from forestall._compile import by_type, inlined, kernel, merged_by_type, record_of
 from forestall.decide.cycle import falcon_kernels as falcon
 from forestall.engine.cycle.state import CONDOR, FALCON, OMNISCIENT, OWN, SLIDES
 from forestall.model.cycle import (
@@ -25,6 +25,7 @@ from forestall.model.cycle import (
     StayEnd,
 )
 from forestall.predict.heap_kernels import Heap, cancel, put
+from forestall.predict.semi_markov.curve_kernels import draw, draw_whole
 from forestall.simulation.cycle.vault_state import GuestVault, NoVault
 
 _FAR = np.int64(FAR)
@@ -299,7 +300,7 @@ def look_at(world, key, number):
     at[KIND], at[KEY], at[TOLD] = _LOOK, number, -1
 
 
-@kernel
+@inlined
 def foretells(scheduler):
     """Return whether a scheduler knows how long hosts are foreseen to stay."""
     return scheduler in (FALCON, OWN, SLIDES)
@@ -311,10 +312,15 @@ def estimate_all(state, world, forecast, number, count, every):
     `every`: of those that Falcon cannot take, as one before them ends the job sooner, only that."""
     guest, now, scheduler = world.guests[number], world.at[NOW], state.rules.scheduler
     soonest = _FAR
+    if foretells(scheduler):
+        # Of all hosts in one go: each is waited for in memory, and so together.
+        for k in range(count):
+            out = state.estimates[k]
+            out.rank = rate_now(world, out.host, now)
     for k in range(count):
         out = state.estimates[k]
         host = out.host
-        foresee(out, state, world, forecast, guest.work - guest.saved, soonest)
+        foresee(out, state, world, forecast, guest.work - guest.saved, out.rank, soonest)
         if scheduler == FALCON and not every and falcon.lives(out):
             soonest = min(soonest, out.jctf)
         if scheduler in (CONDOR, OWN):
@@ -326,22 +332,27 @@ def estimate_all(state, world, forecast, number, count, every):
             out.etl = done // _MILLION
 
 
-@kernel
-def foresee(out, state, world, forecast, left, soonest):
-    """Write what is foreseen of so much work of a job on the host of an ESTIMATE; where it surely
-    ends later than the `soonest` one (FAR: there is none), only that."""
-    host, scheduler = out.host, state.rules.scheduler
+@inlined
+def foresee(out, state, world, forecast, left, rate, soonest):
+    """Write what is foreseen of so much work of a job on the host of an ESTIMATE, where a guest
+    gets so much now, millionths of a host of speed 1; where it surely ends later than the `soonest`
+    one (FAR: there is none), only that."""
+    host, scheduler, told = out.host, state.rules.scheduler, forecast.curves
     out.jct, out.mttf, out.etl, out.jctf, out.rank, out.chance = 0, 0, 0, 0, 0, 0
     here = state.hosts[host].state
     if scheduler == SLIDES:
-        falcon.estimate_by_means(out, forecast, host, here, left)
+        draw_whole(forecast, host, here)
+        falcon.estimate_by_means(out, told, host, here, left)
     elif foretells(scheduler):
         # As a share of this host, whatever its speed.
-        present = rate_now(world, host, world.at[NOW]) / (MILLION * world.speeds[host])
-        if soonest < _FAR and falcon.ends_later(forecast, host, here, left, present, soonest):
-            falcon.rule_out(out)
-        else:
-            falcon.estimate(out, forecast, host, here, left, present)
+        present = rate / (MILLION * world.speeds[host])
+        if soonest < _FAR:
+            draw(forecast, host, here, falcon.looked_at(told, soonest))
+            if falcon.ends_later(told, host, here, left, present, soonest):
+                falcon.rule_out(out)
+                return
+        draw_whole(forecast, host, here)
+        falcon.estimate(out, told, host, here, left, present)
 
 
 @kernel
@@ -350,7 +361,7 @@ def rank_of(world, host, now):
     return world.ranks[host] if len(world.ranks) > 0 else rate_now(world, host, now)
 
 
-@kernel
+@inlined
 def rate_now(world, host, now):
     """Return what a guest on a host gets now, millionths of a host of speed 1."""
     clock, done = world.clock, world.done[host]
