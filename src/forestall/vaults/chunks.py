@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Final, Literal, NamedTuple
+from typing import BinaryIO, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 from blake3 import blake3
@@ -21,6 +21,7 @@ KIB: Final = 1024
 WINDOW: Final = 8 * KIB * KIB
 """Bytes that are read at once."""
 Method = Literal["content", "blocks"]
+METHODS: Final[tuple[Method, ...]] = get_args(Method)
 NameOf = Callable[[memoryview], bytes]
 
 

@@ -213,7 +213,7 @@ def _clear_collections(vault: Vault) -> None:
     there, _ = vault.pool.keys(keys.COLLECTIONS)
     for key in there:
         try:
-            at = float(vault.read_told(key)["at"])
+            at = vault.read_told(key, lambda held: held.number("at"))
         except (LostError, HostError):
             continue
         if vault.clock() - at > COLLECTION_LIFE:

@@ -7,6 +7,7 @@ became of it, and another host's copy is taken instead.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -17,7 +18,8 @@ import zstandard
 from blake3 import blake3
 
 from forestall.traces.files.documents import json_of
-from forestall.vaults.fragments import DamagedError
+from forestall.traces.files.held import Held
+from forestall.vaults.fragments import DamagedError, sound
 
 _MAGIC: Final = b"FSEN"
 _VERSION: Final = 1
@@ -35,6 +37,11 @@ class Content(NamedTuple):
 
     told: dict[str, Any]
     arrays: Arrays
+
+    @property
+    def held(self) -> Held:
+        """It, to be taken out piece by piece."""
+        return Held(self.told, self.arrays)
 
 
 def enveloped(
@@ -60,10 +67,8 @@ def content_of(stored: bytes, unseal: Callable[[bytes], bytes] = bytes) -> Conte
         raise DamagedError("it does not begin as it should")
     if len(sealed) != size or blake3(sealed).digest() != name:
         raise DamagedError("its checksum is another one")
-    try:
+    with sound():
         return _parsed(_grown(unseal(sealed)))
-    except (ValueError, KeyError, TypeError, zstandard.ZstdError, struct.error) as error:
-        raise DamagedError(f"it cannot be read: {error}") from None
 
 
 def _grown(small: bytes) -> bytes:
@@ -78,11 +83,15 @@ def _parsed(body: bytes) -> Content:
     if len(body) != length or first > length:
         raise DamagedError("it has another length than it says")
     told, shapes = json_of(body[:first])
+    if not isinstance(told, dict):
+        raise DamagedError("it holds no named values")
     arrays, at = {}, first
     for name, (kind, shape) in shapes.items():
         if kind not in _KINDS:
             raise DamagedError(f"an array of {kind}")
-        count = int(np.prod(shape, dtype=np.int64)) if shape else 1
+        if not all(type(one) is int and one >= 0 for one in shape):
+            raise DamagedError("an array without a shape")
+        count = math.prod(shape)
         arrays[name] = np.frombuffer(body, kind, count, at).reshape(shape)
         at += arrays[name].nbytes
     if at != len(body):

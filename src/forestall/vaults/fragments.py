@@ -8,10 +8,13 @@ from what is in them, which are checked of all that is recovered.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from xxhash import xxh3_128
 
+from forestall.traces.files.guard import first_line
 from forestall.vaults.codes import Code, Data, Parts
 
 _MAGIC: Final = b"FSFR"
@@ -24,6 +27,18 @@ OVERHEAD: Final = _HEAD.size + _SUM
 
 class DamagedError(ValueError):
     """Bytes that are not what was stored there; the text says what is wrong with them."""
+
+
+@contextmanager
+def sound() -> Iterator[None]:
+    """Turn whatever is raised while the content of an object is taken up into a DamagedError: a
+    copy whose checksum is right and which says what cannot be counts as lost, as others do."""
+    try:
+        yield
+    except (DamagedError, MemoryError):
+        raise
+    except Exception as error:
+        raise DamagedError(first_line(error)) from None
 
 
 class Fragment(NamedTuple):
@@ -59,7 +74,8 @@ def fragment_of(stored: bytes, pack: bytes, place: int) -> Fragment:
         raise DamagedError("its checksum is another one")
     if name != pack or where != place:
         raise DamagedError(f"it is piece {where} of pack {name.hex()[:12]}")
-    return Fragment(Code(data, parity), where, length, name, piece)
+    with sound():
+        return Fragment(Code(data, parity), where, length, name, piece)
 
 
 def _checksum(head: bytes, piece: Parts) -> bytes:

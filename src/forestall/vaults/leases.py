@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final, NamedTuple, TypeVar
 
 from forestall.model.errors import InputError
+from forestall.traces.files.held import Held
 from forestall.vaults import keys
 from forestall.vaults.hosts.host import HostError
 from forestall.vaults.pool import LostError
 from forestall.vaults.repository import Vault
 
+T = TypeVar("T")
+MOST_PID: Final = 2**31 - 1
 BEAT: Final = 60.0
 """s between two signs of life of a save."""
 LIFE: Final = 3600.0
@@ -82,19 +85,29 @@ def living(vault: Vault) -> dict[str, bool]:
         raise next(iter(wrong.values()))
     now, found = vault.clock(), {}
     for key in there:
-        told = _told(vault, key)
+        told = _told(vault, key, _lease)
         if told is not None:
-            alive = now - float(told["at"]) < LIFE and not _died_here(told)
+            alive = now - told.at < LIFE and not _died_here(told)
             found[key.removeprefix(keys.LEASES)] = alive
     return found
 
 
-def _died_here(told: dict[str, Any]) -> bool:
+class _Lease(NamedTuple):
+    at: float
+    pid: int
+    place: str
+
+
+def _lease(held: Held) -> _Lease:
+    return _Lease(held.number("at"), held.whole("pid", 1, MOST_PID), held.text("place"))
+
+
+def _died_here(told: _Lease) -> bool:
     """Whether a save was one of this machine's, and its process is gone."""
-    if not told.get("place") or told["place"] != process_space():
+    if not told.place or told.place != process_space():
         return False
     try:
-        os.kill(int(told["pid"]), 0)
+        os.kill(told.pid, 0)
     except ProcessLookupError:
         return True
     except PermissionError:
@@ -109,15 +122,13 @@ def doomed(vault: Vault) -> frozenset[str]:
         raise next(iter(wrong.values()))
     found: set[str] = set()
     for key in there:
-        told = _told(vault, key)
-        if told is not None:
-            found.update(map(str, told["packs"]))
+        found.update(_told(vault, key, lambda held: held.texts("packs")) or ())
     return frozenset(found)
 
 
-def _told(vault: Vault, key: str) -> dict[str, Any] | None:
+def _told(vault: Vault, key: str, take: Callable[[Held], T]) -> T | None:
     """Return what an object says; None where it went meanwhile."""
     try:
-        return vault.read_told(key)
+        return vault.read_told(key, take)
     except LostError:
         return None

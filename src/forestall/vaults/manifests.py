@@ -8,6 +8,7 @@ change is small.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple, Self
@@ -15,15 +16,16 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from forestall.vaults.codes import Code
+from forestall.traces.files.held import Held, refused
+from forestall.vaults.codes import MOST, Code
 from forestall.vaults.envelopes import Content
-from forestall.vaults.fragments import DamagedError
 from forestall.vaults.keys import manifest_key
 from forestall.vaults.packs import NAME, Counts, PackedChunks
 
 Bytes = npt.NDArray[np.uint8]
 NOBODY: Final = 0xFFFF
 """In place of a host's number, for a piece that no host has."""
+_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]{0,99}")
 
 
 class WrittenPack(NamedTuple):
@@ -79,26 +81,24 @@ class Directory:
 
     @classmethod
     def from_content(cls, content: Content) -> Self:
-        """Return the directory in an envelope. Raises DamagedError where it is none."""
-        try:
-            told, arrays = content
-            code = Code(*map(int, told["code"]))
-            made = cls(
-                str(told["name"]), code, tuple(map(str, told["hosts"])),
-                *(arrays[one] for one in _ARRAYS),
-            )  # fmt: skip
-        except (KeyError, TypeError, ValueError) as error:
-            raise DamagedError(f"it is no directory: {error}") from None
-        count, chunks = len(made.lengths), len(made.plain)
-        shapes = {
-            "packs": (count, NAME), "counts": (count,), "placed": (count, code.pieces),
-            "chunks": (chunks, NAME), "stored": (chunks,),
-        }  # fmt: skip
-        if any(getattr(made, name).shape != shape for name, shape in shapes.items()):
-            raise DamagedError("the arrays of a directory do not fit together")
-        known = (made.placed < len(made.hosts)) | (made.placed == NOBODY)
-        if int(made.counts.sum()) != chunks or not known.all():
-            raise DamagedError("a directory names what it does not have")
+        """Return the directory in an envelope. Raises ParameterError where it is none."""
+        held = content.held
+        code, hosts = _code(held), held.texts("hosts")
+        lengths = held.array("lengths", np.uint32, None)
+        plain = held.array("plain", np.uint32, None)
+        made = cls(
+            _checked_name(held, "name"), code, hosts,
+            held.array("packs", np.uint8, len(lengths), NAME), lengths,
+            held.array("counts", np.uint32, len(lengths)),
+            held.array("placed", np.uint16, len(lengths), code.pieces),
+            held.array("chunks", np.uint8, len(plain), NAME), plain,
+            held.array("stored", np.uint32, len(plain)),
+        )  # fmt: skip
+        known = (made.placed < len(hosts)) | (made.placed == NOBODY)
+        held.hold("hosts", len(set(hosts)) == len(hosts) < NOBODY, "hosts, each once")
+        held.hold("placed", known.all(), f"numbers of {len(hosts)} hosts")
+        chunks = int(made.counts.sum(dtype=np.int64))
+        held.hold("counts", chunks == len(plain), f"{len(plain)} chunks in all")
         return made
 
     def content(self) -> Content:
@@ -175,22 +175,21 @@ class Manifest:
 
     @classmethod
     def from_content(cls, content: Content) -> Self:
-        """Return the manifest in an envelope. Raises DamagedError where it is none."""
-        try:
-            told, arrays = content
-            made = cls(
-                str(told["name"]), int(told["at"]), str(told["label"]),
-                Code(*map(int, told["code"])), tuple(map(str, told["directories"])),
-                arrays["runs"], tuple(SavedEntry(**one) for one in told["entries"]),
-                {str(name): float(value) for name, value in told["figures"].items()},
-                str(told.get("move", "")),
-            )  # fmt: skip
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DamagedError(f"it is no manifest: {error}") from None
-        if made.runs.ndim != 2 or made.runs.shape[1] != 3:
-            raise DamagedError("the runs of a manifest are none")
-        if len(made.runs) and made.runs[:, 0].max() >= len(made.directories):
-            raise DamagedError("a manifest names what it does not have")
+        """Return the manifest in an envelope. Raises ParameterError where it is none."""
+        held = content.held
+        names = held.texts("directories")
+        runs = held.array("runs", np.uint32, None, 3)
+        figures = held.part("figures")
+        made = cls(
+            held.text("name"), held.whole("at"), held.text("label"), _code(held),
+            tuple(_directory("directories", one) for one in names), runs, _entries(held),
+            {one: figures.number(one) for one in figures.values},
+            _checked_name(held, "move") if "move" in held.values else "",
+        )  # fmt: skip
+        here = not len(runs) or runs[:, 0].max() < len(names)
+        held.hold("runs", here, f"numbers of {len(names)} directories")
+        chunks, told = int(runs[:, 2].sum(dtype=np.int64)), sum(one.count for one in made.entries)
+        held.hold("entries", chunks == told, f"files of {chunks} chunks in all")
         return made
 
     def content(self) -> Content:
@@ -213,6 +212,45 @@ class Manifest:
     def size(self) -> int:
         """Bytes of its files."""
         return sum(one.size for one in self.entries)
+
+
+_KINDS: Final = "file", "folder", "link"
+_RIGHTS: Final = 0o7777
+_MOST: Final = 2**63 - 1
+"""Of sizes in bytes and times in ns, as systems have them."""
+
+
+def _entries(held: Held) -> tuple[SavedEntry, ...]:
+    """Return the files, folders and links of a manifest; chunks of files follow one another."""
+    found, first = [], 0
+    for told in held.listed("entries"):
+        one = Held(told)
+        made = SavedEntry(
+            one.text("path"), one.text("kind", _KINDS), one.whole("mode", 0, _RIGHTS),
+            one.whole("changed", -_MOST, _MOST), one.whole("size", 0, _MOST),
+            one.whole("first", 0, _MOST), one.whole("count", 0, _MOST), one.text("target"),
+        )  # fmt: skip
+        if made.count:
+            one.hold("first", made.first == first, str(first))
+            one.hold("count", made.kind == "file" and made.count <= made.size, "of its bytes")
+            first += made.count
+        found.append(made)
+    return tuple(found)
+
+
+def _code(held: Held) -> Code:
+    return Code(*(Held({"code": one}).whole("code", 0, MOST) for one in held.listed("code", 2)))
+
+
+def _checked_name(held: Held, name: str) -> str:
+    """Return a value that is the name of a directory or move, and so part of keys."""
+    return _directory(name, held.text(name))
+
+
+def _directory(name: str, value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise refused(name, value, "letters, digits, dots and hyphens")
+    return value
 
 
 def runs_of(references: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:

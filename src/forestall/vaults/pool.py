@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final, Self, TypeVar
 
 from forestall.model.errors import InputError, ParameterError
-from forestall.vaults.fragments import DamagedError, Fragment, fragment_of
+from forestall.vaults.fragments import DamagedError, Fragment, fragment_of, sound
 from forestall.vaults.hosts.host import AbsentError, HostError, StorageHost
 
 T = TypeVar("T")
@@ -168,9 +168,13 @@ class HostPool:
         """Yield each host's copy of an object, the fastest host's first."""
         for number in self.by_speed():
             try:
-                yield number, parse(self.get(number, key).result())
+                stored = self.get(number, key).result()
+                with sound():
+                    found = parse(stored)
             except (HostError, DamagedError) as error:
                 yield number, error
+            else:
+                yield number, found
 
     def by_speed(self) -> list[int]:
         """Return the hosts' numbers: those that answered last before those that did not, the fast

@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from forestall.model.errors import InputError, ParameterError
+from forestall.traces.files.held import Held
 from forestall.vaults import keys
-from forestall.vaults.chunks import Cutting, NameOf, keyed_name, plain_name
+from forestall.vaults.chunks import METHODS, Cutting, NameOf, keyed_name, plain_name
 from forestall.vaults.codes import keep_buffers
 from forestall.vaults.envelopes import Content, content_of, enveloped
 from forestall.vaults.fragments import DamagedError
@@ -21,6 +22,7 @@ from forestall.vaults.pool import HostPool, LostError
 from forestall.vaults.seals import Key
 
 T = TypeVar("T", Directory, Manifest)
+Told = TypeVar("Told")
 FORM: Final = 1
 """Of what lies on the hosts."""
 
@@ -159,9 +161,10 @@ class Vault:
         """Write plain data on all hosts; on most of them, or HostError is raised."""
         self.pool.put_everywhere(key, enveloped(told, {}, self.seal), self.majority)
 
-    def read_told(self, key: str) -> dict[str, Any]:
-        """Return plain data. Raises LostError."""
-        return self.pool.read_any(key, self._content).told
+    def read_told(self, key: str, take: Callable[[Held], Told]) -> Told:
+        """Return what is taken of plain data; a copy of which it cannot be taken counts as lost.
+        Raises LostError."""
+        return self.pool.read_any(key, lambda stored: take(self._content(stored).held))
 
     def directory(self, name: str) -> Directory:
         """Return a directory; it is kept. Raises LostError."""
@@ -275,7 +278,7 @@ def _rules_in(key: Key | None, stored: bytes) -> VaultRules:
             told = content_of(stored).told
         except DamagedError:
             raise DamagedError("the vault has another key, or is damaged") from None
-    if told.get("form") != FORM:
-        raise DamagedError(f"the vault has form {told.get('form')}; expected {FORM}")
-    cutting = Cutting(told["method"], int(told["size"]))
-    return replace(VaultRules(cutting), encrypted=bool(told["encrypted"]))
+    held = Held(told)
+    held.whole("form", FORM, FORM)
+    cutting = Cutting(METHODS[METHODS.index(held.text("method", METHODS))], held.whole("size", 0))
+    return replace(VaultRules(cutting), encrypted=held.flag("encrypted"))

@@ -16,17 +16,22 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from forestall.model.errors import InputError, ParameterError
+from forestall.model.units import MAX_SECONDS
+from forestall.traces.files.held import Held
 from forestall.vaults import keys
 from forestall.vaults.hosts.host import HostError
-from forestall.vaults.leases import process_space
+from forestall.vaults.leases import MOST_PID, process_space
 from forestall.vaults.pool import LostError
 from forestall.vaults.repository import Vault
 
 LIFE: Final = 30.0
 """s without a sign of life after which a run counts as dead."""
+LONGEST: Final = float(MAX_SECONDS)
+"""s that a sign of life may ask to be waited for."""
 BEATS: Final = 3
 """Signs of life in that time."""
 TRIES: Final = 5
@@ -81,10 +86,20 @@ def read_history(vault: Vault, name: str) -> RunHistory:
     if key not in there:
         return RunHistory()
     try:
-        told = vault.read_told(key)
-        return RunHistory(**{**told, "words": tuple(map(str, told["words"]))})
-    except (LostError, KeyError, TypeError):  # it is told, nothing rests on it
+        return vault.read_told(key, _history)
+    except LostError:  # it is told, nothing rests on it
         return RunHistory()
+
+
+def _history(held: Held) -> RunHistory:
+    last, seconds = held.text("last"), partial(held.number, least=0.0, most=float(MAX_SECONDS))
+    counted = partial(held.whole, least=0, most=2**63 - 1)
+    return RunHistory(
+        held.texts("words"), counted("starts"), counted("evictions"), seconds("ran"),
+        seconds("lost"), seconds("still"), counted("saves"), counted("read"), counted("stored"),
+        None if held.value("code") is None else held.whole("code"),
+        held.hold("last", not last or keys.SAVE.fullmatch(last) is not None, "a save").text("last"),
+    )  # fmt: skip
 
 
 def write_history(vault: Vault, name: str, history: RunHistory) -> None:
@@ -127,10 +142,17 @@ def look_at_run(vault: Vault, name: str) -> tuple[RunHistory, Sign | None]:
 def _sign_at(vault: Vault, key: str) -> Sign | None:
     """Return a sign of life; None where it went meanwhile, or is none."""
     try:
-        told: dict[str, Any] = vault.read_told(key)
-        return Sign(**told)
-    except (LostError, TypeError):
+        return vault.read_told(key, _sign)
+    except LostError:
         return None
+
+
+def _sign(held: Held) -> Sign:
+    return Sign(
+        held.text("host"), held.whole("pid", 1, MOST_PID), held.text("place"), held.flag("held"),
+        held.number("life", 0.0, LONGEST, above=True), held.whole("count", 0),
+        held.number("ran", 0.0),
+    )  # fmt: skip
 
 
 class RunLease:

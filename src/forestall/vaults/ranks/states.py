@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
@@ -12,7 +13,8 @@ import numpy.typing as npt
 
 from forestall.model.errors import ParameterError
 from forestall.traces.files.documents import json_of
-from forestall.vaults.fragments import DamagedError
+from forestall.traces.files.held import Held
+from forestall.vaults.fragments import DamagedError, sound
 
 Buffer: TypeAlias = npt.NDArray[np.uint8]
 Piece: TypeAlias = bytes | npt.NDArray[Any]
@@ -50,24 +52,25 @@ def packed(state: State, into: Buffer | None = None) -> Buffer:
 def state_of(stored: Buffer | bytes) -> State:
     """Return the state that was packed, as it was given; arrays are copies. Raises DamagedError."""
     raw = np.frombuffer(stored, np.uint8) if isinstance(stored, bytes) else stored
-    try:
+    with sound():
         magic, length = _HEAD.unpack(raw[: _HEAD.size].tobytes())
         if magic != _MAGIC:
             raise DamagedError("it does not begin as a state does")
-        told = json_of(raw[_HEAD.size : _HEAD.size + length].tobytes())
+        told = Held(json_of(raw[_HEAD.size : _HEAD.size + length].tobytes()))
         at, found = _aligned(_HEAD.size + length), {}
-        for name, kind, shape in told["pieces"]:
+        for name, kind, shape in told.listed("pieces"):
             dtype = np.dtype(np.uint8 if kind == "bytes" else kind)
-            size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+            natural = all(type(one) is int and one >= 0 for one in shape)
+            if dtype.kind not in _PLAIN or not natural or not isinstance(name, str):
+                raise DamagedError("it has a piece that no state has")
+            size = dtype.itemsize * math.prod(shape)
             part = raw[at : at + size]
             if len(part) != size:
                 raise DamagedError("a state ends too early")
             one = part.copy().view(dtype).reshape(shape)
             found[name] = one.tobytes() if kind == "bytes" else one
             at = _aligned(at + size)
-    except (struct.error, KeyError, TypeError, ValueError) as error:
-        raise DamagedError(f"it is no state: {error}") from None
-    return found if told["many"] else found[""]
+        return found if told.flag("many") else found[""]
 
 
 def _pieces(state: State) -> tuple[list[npt.NDArray[Any]], dict[str, Any]]:

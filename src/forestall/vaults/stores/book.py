@@ -167,7 +167,11 @@ class StoreBook:
 
     def _rows(self, question: str, *given: object) -> list[tuple[float, ...]]:
         with self._lock, self._said():
-            return self._base.execute(question, given).fetchall()
+            rows = self._base.execute(question, given).fetchall()
+        # SQLite keeps a text in a column of numbers.
+        if not all(one is None or isinstance(one, int | float) for row in rows for one in row):
+            raise TraceError(self.path, "the book of storage hosts: a text in place of a number")
+        return rows
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
