@@ -10,7 +10,7 @@ from forestall.show.as_json import as_json
 from forestall.show.markdown import markdown
 from forestall.show.openmetrics import openmetrics
 from forestall.show.page import fragment, page, write_page
-from forestall.show.text import Short, text_of
+from forestall.show.text import Short, brief_of, text_of
 
 if TYPE_CHECKING:
     from forestall.show.report import Report
@@ -19,8 +19,19 @@ SHORT: Final = Short(
     more="text(full=True)", whole="Shortened. All of it: text(full=True), save(PATH), json."
 )
 
+MOST_LINES: Final = 24
+"""Lines of what stands for a report where an object is printed."""
 
-@dataclass(frozen=True)
+
+def in_short(report: Report, name: str) -> str:
+    """Return the beginning of a report in brief, as `repr` of the object called `name` gives it."""
+    lines = brief_of(report, wrap=True).splitlines()
+    if len(lines) > MOST_LINES:
+        lines = [*lines[: MOST_LINES - 1], "... (all of it: .report.text(full=True))"]
+    return "\n".join([f"{name}: {report.title}", *lines])
+
+
+@dataclass(frozen=True, repr=False)
 class Shown:
     """What a result says, in any form."""
 
@@ -48,6 +59,9 @@ class Shown:
     def save(self, path: str | Path) -> Path:
         """Write it as one page, whole or not at all, and return where."""
         return write_page(path, page(self.report))
+
+    def __repr__(self) -> str:
+        return in_short(self.report, "Shown")
 
     def _repr_html_(self) -> str:
         return fragment(self.report)

@@ -117,7 +117,7 @@ def test_each_answer_is_that_of_a_predictor_that_was_told_all_before_and_nothing
         events=shifted(events, TRAIN), metrics=shifted(metrics, TRAIN),
     )  # fmt: skip
     one = learnt(name)
-    table = result.table
+    table = result.answers
     for row in range(0, len(table.times) // 2, max(len(table.times) // 40, 1)):
         moment = int(table.times[row])
         one.observe(whole.between(one.seen.end, moment))
@@ -156,7 +156,7 @@ def test_what_is_compiled_is_what_python_answers() -> None:
     result = played(learnt("rules"))
     log = window(logs()[0], TRAIN, 80 * DAY)
     plain = fs.simulate(
-        jobs(), log, nodes=NODES, predictor=result.table.copy(), risk=0.5, log_events=True
+        jobs(), log, nodes=NODES, predictor=result.answers.copy(), risk=0.5, log_events=True
     )
     assert plain.jobs.equals(result.jobs)
 

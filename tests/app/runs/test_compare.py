@@ -40,7 +40,7 @@ def test_what_differs() -> None:
     other["parameters"] = {**other["parameters"], "accuracy": 0.123}
     found = comparison_of({"one": first, "two": other})
     assert found.differing == {"accuracy": (first["parameters"]["accuracy"], 0.123)}
-    json.dumps(found.plain(), allow_nan=False)
+    json.dumps(found.to_dict(), allow_nan=False)
     assert "| accuracy |" in found.report.markdown
 
 

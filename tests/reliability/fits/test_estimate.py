@@ -141,7 +141,7 @@ def test_a_fit_speaks_for_itself() -> None:
     assert "6 gaps, 5 ended, 1 censored" in text
     assert "1 gap of 0 taken as ended by 7" in text
     assert all(len(line) <= 100 for line in text.splitlines())
-    table = found.table()
+    table = found.table
     assert table.columns == ["parameter", "value", "standard_error"]
     assert table["value"].to_list() == list(found.params.values())
     assert fit([1.0, 2.0]).aicc == float("inf")

@@ -62,15 +62,15 @@ def test_akaike_weights(ranking: Ranking) -> None:
 
 
 def test_table(ranking: Ranking) -> None:
-    table = ranking.table()
+    table = ranking.table
     assert table["rank"].to_list() == [1, 2, 3, 4, 5]
     assert table["family"][0] == ranking.best.family.name
     assert table["ks_p"].null_count() == 5
     assert table["aic"].to_list() == [fitted.aic for fitted in ranking]
-    tested = ranking.with_p_values(19, 1).table()
+    tested = ranking.with_p_values(19, 1).table
     assert tested["ks_p"].is_between(0.05, 1).all()
     assert tested["ks"].to_list() == table["ks"].to_list()
-    assert ranking.with_p_values(19, 1).table().equals(tested)
+    assert ranking.with_p_values(19, 1).table.equals(tested)
 
 
 def test_families_that_cannot_be_fitted_are_listed() -> None:
@@ -78,7 +78,7 @@ def test_families_that_cannot_be_fitted_are_listed() -> None:
     assert [row.name for row in found.rows] == ["exponential"]
     assert list(found.unfitted) == ["weibull", "lognormal"]
     assert all("same time" in reason for reason in found.unfitted.values())
-    table = found.table()
+    table = found.table
     assert table["family"].to_list() == ["exponential", "weibull", "lognormal"]
     assert table["rank"].to_list() == [1, None, None]
     assert "same time" in table["note"][1]
@@ -201,7 +201,7 @@ def test_one_law_counts_once() -> None:
     alone = fit_all(found.sample, families=["weibull", "exponential"])
     assert {row.name: row.weight for row in alone.rows}["weibull"] == rows["weibull"].weight
     assert "same law as weibull" in found.summary()
-    assert "same law as weibull" in str(found.table()["note"].to_list())
+    assert "same law as weibull" in str(found.table["note"].to_list())
     tails = fit_all(rng.pareto(1.5, 400), families=["generalized-pareto", "lomax", "weibull"])
     assert {row.name: row.same_as for row in tails.rows if row.same_as} == {
         "generalized-pareto": "lomax"

@@ -26,7 +26,7 @@ MODEL = "cycle"
 """What `summary.json` of such a run has as its `model`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CycleResult(RunResult[CycleOutcome]):
     """What a simulation of guests on shared hosts gave; see `RunResult`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration
 from forestall.show.page import page, write_page
 from forestall.show.report import Report
-from forestall.show.shown import Shown
+from forestall.show.result import ShownResult
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,9 +32,9 @@ FOLDER_FILES = (*OTHER_RUN_FILES, *RUN_FILES)
 """Files that the folder of a run can hold; the one that says that all others are there last."""
 
 
-@dataclass(frozen=True)
-class RunResult(ABC, Generic[Outcome]):
-    """What a simulation gave.
+@dataclass(frozen=True, repr=False)
+class RunResult(ShownResult, Generic[Outcome]):
+    """What a simulation gave; `table` is that of its jobs, `to_dict` its summary.
 
     Attributes
     ----------
@@ -89,9 +89,16 @@ class RunResult(ABC, Generic[Outcome]):
         return {}
 
     @property
-    def report(self) -> Shown:
-        """What became of the run, as text, page, JSON or Markdown; a notebook shows it."""
-        return Shown(self._told(None))
+    def table(self) -> pl.DataFrame:
+        """One row per job, in submit order."""
+        return self.jobs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary, as `summary.json` has it."""
+        return self.summary
+
+    def _as_report(self) -> Report:
+        return self._told(None)
 
     def save(
         self, folder: str | Path, *, report: bool = True, gantt: tuple[int, int] | None = None

@@ -35,7 +35,7 @@ _FILES_ONLY: Final = ("maintenance", "checkpoints")
 """Tables that the report does not look at."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result(RunResult[Outcome]):
     """What a simulation gave; see `RunResult`.
 
@@ -43,7 +43,7 @@ class Result(RunResult[Outcome]):
     ----------
     own_rules : whether a predictor or placement rule of the user's own took part
     predictor : what promised, as it was when the run began; None for the trace predictor
-    table : the answers of a predictor that has learnt, `forestall.predict.tabulated.Tabulated`
+    answers : what was asked of a predictor that has learnt, `forestall.predict.tabulated.Tabulated`
     outages : planned outages, `forestall.model.failures.PlannedOutages`; None where none were given
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas.
@@ -53,7 +53,7 @@ class Result(RunResult[Outcome]):
 
     own_rules: bool = False
     predictor: Any = None
-    table: Any = None
+    answers: Any = None
     outages: PlannedOutages | None = None
 
     @cached_property
@@ -134,7 +134,7 @@ class Result(RunResult[Outcome]):
         """What promised, by name, with its numbers."""
         if self.predictor is None:
             return {"name": "trace", "accuracy": self.outcome.parameters.accuracy}
-        if self.table is not None:
+        if self.answers is not None:
             return described_run(self.predictor)
         if self.outcome.parameters.predictor != "hazard":
             return {"name": "own"}
@@ -161,7 +161,7 @@ class Result(RunResult[Outcome]):
         return figures.lost_work_over_time(self.failures)
 
     def _write_log(self, folder: Path) -> None:
-        write_event_log(self.outcome, folder, self.predictor, self.table)
+        write_event_log(self.outcome, folder, self.predictor, self.answers)
 
     def _told(self, span: tuple[int, int] | None) -> Report:
         tables = {name: one for name, one in self._tables().items() if name not in _FILES_ONLY}

@@ -72,8 +72,8 @@ class Promise(Model):
             )
         first, last = int(outcome.workload.jobs.submit[0]), int(outcome.jobs["finish"].max())
         found += hints.on_failures(failures, parameters, len(outcome.played), first, last)
-        if result.table is not None:
-            found.append(hints.on_unseen(result.predictor.seen.end, int(result.table.times[0])))
+        if result.answers is not None:
+            found.append(hints.on_unseen(result.predictor.seen.end, int(result.answers.times[0])))
         return [hint for hint in found if hint]
 
     def measures(self) -> tuple[Measure, ...]:

@@ -26,6 +26,7 @@ from forestall.show import closing
 from forestall.show.blocks import Block, Column, Listing, Prose, Table
 from forestall.show.facts import Fact, plain, taken
 from forestall.show.report import Report, Section
+from forestall.show.result import ShownResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,8 +47,8 @@ POINTS = 2048
 """Of the grid of completion times: enough for the digits that are printed."""
 
 
-@dataclass(frozen=True)
-class IntervalAnswer:
+@dataclass(frozen=True, repr=False)
+class IntervalAnswer(ShownResult):
     """The best interval, what it is compared with and, for a job of given length, its promises.
 
     Attributes
@@ -88,7 +89,10 @@ class IntervalAnswer:
         plan = self.found.plan
         return plan is not None and plan.segments == 1
 
-    def as_json(self) -> dict[str, Any]:
+    def _as_report(self) -> Report:
+        return report_of(self)
+
+    def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; None for what does not exist or has no bound."""
         found = self.found
         told: dict[str, Any] = {

@@ -23,6 +23,7 @@ from forestall.reliability.systems.systems import Age, assumption, from_mttf
 from forestall.show.blocks import Listing, Table
 from forestall.show.quantities import duration
 from forestall.show.report import Report, Section
+from forestall.show.result import ShownResult
 from forestall.show.words import counted, probability
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ CHAIN_DOWN: Final = 150
 """The whole mission is looked at where no more nodes than this are down on average."""
 
 
-@dataclass(frozen=True)
-class SparesAdvice:
+@dataclass(frozen=True, repr=False)
+class SparesAdvice(ShownResult):
     """An answer: a sentence, the reliability of each number of spares, and remarks.
 
     `mttf` is a node's mean life, s; `more` goes into the JSON as it is.
@@ -47,9 +48,11 @@ class SparesAdvice:
     mttf: float
     more: dict[str, Any]
 
-    @property
-    def json(self) -> dict[str, Any]:
-        """The same as plain values."""
+    def _as_report(self) -> Report:
+        return report_of(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as plain values."""
         return {
             "spares": self.found.spares,
             "target": self.found.target,

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from forestall._lazy import lazily
 from forestall.app.kit.measure import Measure
 from forestall.app.runs.many import comparison
 from forestall.app.runs.models import measures_of, told_of
 from forestall.model.errors import TraceError
 from forestall.show import words
-from forestall.show.shown import Shown
+from forestall.show.result import ShownResult
 from forestall.traces.files.documents import json_of
 from forestall.traces.files.folders import mend
+
+with lazily():
+    import polars as pl
+
+if TYPE_CHECKING:
+    from forestall.show.report import Report
 
 
 @dataclass(frozen=True)
@@ -27,20 +34,27 @@ class MeasureRow:
     differences: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(ShownResult):
     """Runs side by side: summaries by name, a row for each measure, what differs of parameters."""
 
     summaries: Mapping[str, Mapping[str, Any]]
     rows: tuple[MeasureRow, ...]
     differing: Mapping[str, tuple[Any, ...]]
 
-    @property
-    def report(self) -> Shown:
-        """The runs side by side as text, page, JSON or Markdown; a notebook shows it."""
-        return Shown(comparison(self.summaries, measures_of(self.summaries.values()), told_of))
+    def _as_report(self) -> Report:
+        return comparison(self.summaries, measures_of(self.summaries.values()), told_of)
 
-    def plain(self) -> dict[str, Any]:
+    @property
+    def table(self) -> pl.DataFrame:
+        """A row a measure, and a column of its values for each run."""
+        values = {
+            name: [row.values[k] for row in self.rows] for k, name in enumerate(self.summaries)
+        }
+        columns = {"measure": [row.name for row in self.rows], **values}
+        return pl.DataFrame(columns, strict=False)
+
+    def to_dict(self) -> dict[str, Any]:
         """Return all of it as JSON has it."""
         return {
             "runs": list(self.summaries),

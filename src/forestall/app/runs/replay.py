@@ -20,17 +20,17 @@ from forestall.engine.promise.own import Policy
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.own import Own, is_own
 from forestall.show.blocks import Listing, Table
-from forestall.show.facts import Fact
+from forestall.show.facts import Fact, taken
 from forestall.show.quantities import titled
 from forestall.show.report import Report, Section
-from forestall.show.shown import Shown
+from forestall.show.result import ShownResult
 
 OF_LOG = frozenset({"events", "decisions", "candidates", "failures foreseen"})
 """The certifiers' checks of what was logged."""
 
 
-@dataclass(frozen=True)
-class Replayed:
+@dataclass(frozen=True, repr=False)
+class Replayed(ShownResult):
     """What a replay gave: decisions compared, and the first line that differs (None: none does).
 
     `line` counts from 1, the header included; `logged` and `replayed` are None past the end.
@@ -62,14 +62,17 @@ class Replayed:
             return f"{self.decisions:,} decisions, every byte the same{also}"
         return f"decisions differ, first in line {self.line} of {DECISION_LOG}"
 
-    @property
-    def report(self) -> Shown:
-        """It as text, page, JSON or Markdown; a notebook shows it."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as ``forestall replay --json`` prints it."""
+        told = taken(self, "same", "decisions", "line", "logged", "replayed")
+        return told | {"unlike": list(self.unlike)}
+
+    def _as_report(self) -> Report:
         sections: tuple[Section, ...] = (self._lines(),)
         if self.unlike:
             body = (Listing(self.unlike),)
             sections = (*sections, Section("unlike", "What the files beside tell", body=body))
-        return Shown(Report("Replay", f"{titled(self.verdict)}.", sections, closing=()))
+        return Report("Replay", f"{titled(self.verdict)}.", sections, closing=())
 
     def _lines(self) -> Section:
         """Return the line that differs as it was logged and as it came out."""

@@ -33,7 +33,7 @@ from forestall.app.runs.sweep_kept import ABOUT, Kept, Measures, is_sweep_folder
 from forestall.app.runs.sweep_words import means
 from forestall.model.errors import ForestallError, InputError, ParameterError
 from forestall.show.page import page, write_page
-from forestall.show.shown import Shown
+from forestall.show.result import ShownResult
 from forestall.show.style import has_matplotlib
 from forestall.show.svg import save
 from forestall.traces.files import budget
@@ -58,20 +58,39 @@ WORTH_IT = 4.0
 """Seconds of work below which more processes cost more than they save."""
 
 
-@dataclass(frozen=True)
-class Swept:
-    """A finished sweep: its table, where its files are, and how many points were there before."""
+@dataclass(frozen=True, repr=False)
+class Swept(ShownResult):
+    """A finished sweep.
+
+    Attributes
+    ----------
+    plan : what was run
+    rows : a row a run, parameters and measures; `table` is the same
+    folder : where its files are
+    resumed : how many runs were there before
+    """
 
     plan: Plan
-    table: pl.DataFrame
+    rows: pl.DataFrame
     folder: Path
     resumed: int
 
     @property
-    def report(self) -> Shown:
-        """Means and all runs as text, page, JSON or Markdown; a notebook shows it."""
+    def table(self) -> pl.DataFrame:
+        """A row a run: all parameters, then all measures."""
+        return self.rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the sweep was made from, and its rows."""
+        return {**_about(self.plan, ()), "rows": self.table.to_dicts()}
+
+    def _as_report(self) -> Report:
         shown = figures(self.plan, self.table) if has_matplotlib() else {}
-        return Shown(_report(self.plan, self.table, _captions(self.plan, shown)))
+        return _report(self.plan, self.table, _captions(self.plan, shown))
+
+    def _save_folder(self, folder: Path) -> Path:
+        write_all(self.plan, self.table, folder, report=True)
+        return folder
 
 
 def sweep(

@@ -6,49 +6,78 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forestall.app.site.report import openmetrics, page, report, text_of
+from forestall._lazy import lazily
+from forestall.app.site.report import openmetrics, page, report, shown, text_of
 from forestall.app.site.sources import GivenRecords, asked_of, cut, gather
 from forestall.model.spelling import all_named
 from forestall.model.units import parse_duration
+from forestall.show.facts import taken
 from forestall.show.page import write_page
+from forestall.show.result import PAGES, ShownResult
+
+with lazily():
+    import polars as pl
 
 if TYPE_CHECKING:
     from forestall.app.site.report import SiteFindings
     from forestall.model.site.site_records import SiteRecords
+    from forestall.show.report import Report
 
 TIMES = ("checkpoint_interval", "checkpoint_cost", "restart")
 
 
-@dataclass(frozen=True)
-class SiteReport:
+@dataclass(frozen=True, repr=False)
+class SiteReport(ShownResult):
     """A report, and the records that it is on.
 
     Attributes
     ----------
-    report : its sections, figures and advice
+    findings : its sections, figures and advice
     site : the records, cut to what was asked
     """
 
-    report: SiteFindings
+    findings: SiteFindings
     site: SiteRecords
 
     @property
     def json(self) -> dict[str, Any]:
-        """What ``forestall report --json`` prints."""
-        return self.report.as_json()
+        """What ``forestall report --json`` prints; `to_dict` gives the same."""
+        return self.to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``forestall report --json`` prints."""
+        return self.findings.as_json()
 
     @property
     def openmetrics(self) -> str:
         """What ``forestall report --openmetrics -`` prints."""
-        return openmetrics(self.report)
+        return openmetrics(self.findings)
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """Every number of the report, a row each: section, key, label, value, unit, records, low,
+        high, labels."""
+        parts = self.findings.sections
+        facts = ((part.key, one) for part in parts for one in (*part.facts, *part.series))
+        names = ("key", "label", "value", "unit", "records", "low", "high")
+        rows = [
+            {"section": key, **taken(one, *names), "labels": ", ".join(one.labels.values())}
+            for key, one in facts
+        ]
+        return pl.DataFrame(rows, strict=False, infer_schema_length=None)
 
     def text(self, *, full: bool = False) -> str:
         """Return it as a terminal shows it, with `full` all of it."""
-        return text_of(self.report, full=full)
+        return text_of(self.findings, full=full)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the page, whole or not at all, and return where."""
-        return write_page(path, page(self.report))
+    def _as_report(self) -> Report:
+        return shown(self.findings)
+
+    def _save_file(self, target: Path, suffix: str) -> None:
+        if suffix in PAGES:
+            write_page(target, page(self.findings))
+        else:
+            super()._save_file(target, suffix)
 
 
 def read_site(*files: str | Path, **options: Any) -> SiteRecords:

@@ -33,7 +33,7 @@ MODEL = "virtual"
 """What `summary.json` of such a run has as its `model`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VirtualResult(RunResult[VirtualOutcome]):
     """What a simulation of tasks in virtual machines gave; see `RunResult`.
 

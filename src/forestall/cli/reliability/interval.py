@@ -45,7 +45,7 @@ def interval(
         raise ParameterError("--checkpoint-cost", "", "the time of a checkpoint, such as 5m")
     found = reliability_interval.answer(asked, rate_of(given, told=asked.mttf))
     if as_json:
-        say_json(found.as_json())
+        say_json(found.to_dict())
     else:
         assumed = f"A checkpoint is taken to cost {reliability_interval.USUAL} (--checkpoint-cost)."
         say_report(reliability_interval.report_of(found, "" if asked.checkpoint_cost else assumed))

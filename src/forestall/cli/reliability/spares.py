@@ -45,6 +45,6 @@ def spares(
     measured = rate_of(given_of(files, options), told=told)
     done = reliability_spares.answer(replace(asked, measured=measured))
     if as_json:
-        say_json(done.json)
+        say_json(done.to_dict())
     else:
         say_report(reliability_spares.report_of(done))

@@ -94,9 +94,7 @@ def _replay_run(folder: Path, given: Given, asked: question.ReplayQuestion, outp
         raise ParameterError("out", output.out, "nothing, for the folder of a run")
     found = runs_replay.replay(folder, **given)
     if output.as_json:
-        say_json({"same": found.same, "decisions": found.decisions, "line": found.line,
-                  "logged": found.logged, "replayed": found.replayed,
-                  "unlike": list(found.unlike)})  # fmt: skip
+        say_json(found.to_dict())
     elif not output.quiet:
         say(f"{folder}: {found.verdict}")
         if not found.same:

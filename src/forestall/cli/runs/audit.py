@@ -30,14 +30,7 @@ def certify(folder: FOLDER, as_json: Json = False) -> None:
     """
     certificate = runs_certify.certify(folder, spell=spelled)
     if as_json:
-        say_json(
-            {
-                "passed": certificate.passed,
-                "checks": [one._asdict() for one in certificate.checks],
-                "not_checked": list(certificate.all_not_checked),
-                "unchecked": [one._asdict() for one in certificate.unchecked],
-            }
-        )
+        say_json(certificate.to_dict())
     else:
         show([("ok" if c.passed else "FAILED", c.name, c.detail) for c in certificate.checks])
         if certificate.all_not_checked:

@@ -47,7 +47,7 @@ def compare(
     if out is not None:
         found.report.save(out)
     if as_json:
-        say_json(found.plain())
+        say_json(found.to_dict())
         return
     print_comparison(found)
     if out is not None:

@@ -76,12 +76,12 @@ def promises(
 
 def _print(found: BacktestFound, openmetrics: str | None, written: str | None, how: str) -> None:
     if openmetrics == "-":
-        say_utf8(shown.openmetrics(found.report))
+        say_utf8(shown.openmetrics(found.findings))
         return
     if openmetrics is not None:
-        shown.write_openmetrics(openmetrics, found.report)
+        shown.write_openmetrics(openmetrics, found.findings)
     if how == "json":
-        say_json(found.as_json())
+        say_json(found.to_dict())
     elif how != "none":
         print(sections_of(backtest.told(found)), end="")
         for line in (written, None if openmetrics is None else f"Written: {openmetrics}"):

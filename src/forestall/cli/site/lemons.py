@@ -52,11 +52,11 @@ def lemons(
         found = worst.find(given, asked, bar)
     if openmetrics is not None:
         if openmetrics == "-":
-            say_utf8(shown.openmetrics(found.report))
+            say_utf8(shown.openmetrics(found.findings))
             return
-        shown.write_openmetrics(openmetrics, found.report)
+        shown.write_openmetrics(openmetrics, found.findings)
     if as_json:
-        say_json(found.as_json())
+        say_json(found.to_dict())
     elif not quiet:
         print(sections_of(worst.told(found), short=Short(more="--json")), end="")
         if openmetrics is not None:

@@ -24,19 +24,22 @@ from forestall.reliability.fits.plots import (
 )
 from forestall.reliability.fits.sample import Sample, counted
 from forestall.reliability.fits.solve import solve
+from forestall.reliability.fits.told import report_of_fits
 from forestall.reliability.lifetimes.base import Family, Lifetime
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import family_of
+from forestall.show.result import ShownResult
 
 with lazily():
     import polars as pl
 
 if TYPE_CHECKING:
     from forestall.reliability.fits.goodness import Goodness
+    from forestall.show.report import Report
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class Fitted(ShownResult):
     """A law fitted to a sample by maximum likelihood.
 
     Attributes
@@ -213,8 +216,9 @@ class Fitted:
         """Draw survival beside Kaplan-Meier; return the Matplotlib axes."""
         return plot_survival(self, axes)
 
+    @property
     def table(self) -> pl.DataFrame:
-        """Return one row a parameter: `parameter`, `value`, `standard_error`."""
+        """One row a parameter: `parameter`, `value`, `standard_error`."""
         return pl.DataFrame(
             {
                 "parameter": list(self.params),
@@ -222,6 +226,10 @@ class Fitted:
                 "standard_error": list(self.standard_errors().values()),
             }
         )
+
+    def _as_report(self) -> Report:
+        facts = {"AIC": self.aic, "BIC": self.bic, "Mean": self.mean()}
+        return report_of_fits(self.family.title, (self,), self.table.to_dicts(), facts, self.notes)
 
     def summary(self) -> str:
         """Return the fit as text: parameters, standard errors, likelihood, criteria, notes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -16,12 +16,17 @@ from forestall.reliability.fits.estimate import Fitted, fit_sample
 from forestall.reliability.fits.goodness import Goodness, goodness, statistics
 from forestall.reliability.fits.redraw import RedrawnGaps
 from forestall.reliability.fits.sample import Sample, counted
+from forestall.reliability.fits.told import report_of_fits
 from forestall.reliability.lifetimes.base import Family
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import FAMILIES, family_of
+from forestall.show.result import ShownResult
 
 with lazily():
     import polars as pl
+
+if TYPE_CHECKING:
+    from forestall.show.report import Report
 
 
 RankBy = Literal["aic", "aicc", "bic", "loglik", "ks", "ad"]
@@ -91,7 +96,7 @@ class RankedFamily:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(ShownResult):
     """Families fitted to one sample, the best first.
 
     Iterating gives the fits in order; `ranking["weibull"]` one of them.
@@ -151,8 +156,9 @@ class Ranking:
         rows = (replace(row, goodness=goodness(row.fitted, draws, seed)) for row in self.rows)
         return replace(self, rows=tuple(rows))
 
+    @property
     def table(self) -> pl.DataFrame:
-        """Return one row a family in order, those that could not be fitted last with the reason.
+        """One row a family in order, those that could not be fitted last with the reason.
 
         Columns: rank, family, parameters (name and value as text), loglik, aic, aicc, bic, weight,
         ks, ks_p, ad, ad_p, converged, note.
@@ -178,6 +184,12 @@ class Ranking:
         return pl.DataFrame(columns, schema=kinds).with_columns(
             pl.col("ks_p", "ad_p").fill_nan(None)
         )
+
+    def _as_report(self) -> Report:
+        facts = {"AIC": self.best.aic, "BIC": self.best.bic, "Mean": self.best.mean()}
+        rows = self.table.drop("rank", "note").to_dicts()
+        title = f"Families by {self.rank_by}, the best first"
+        return report_of_fits(title, tuple(self), rows, facts, self.sample.notes)
 
     def summary(self) -> str:
         """Return the ranking as text of at most 100 columns."""

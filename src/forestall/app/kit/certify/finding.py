@@ -14,7 +14,7 @@ from forestall.app.kit.certify.sheet import NONE
 from forestall.show.blocks import Column, Listing, Table
 from forestall.show.quantities import titled
 from forestall.show.report import Report, Section
-from forestall.show.shown import Shown
+from forestall.show.result import ShownResult
 
 
 class Check(NamedTuple):
@@ -114,8 +114,8 @@ class Finding:
         return Check(self.name, False, self.first + more)
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(ShownResult):
     """What the certifier found.
 
     Attributes
@@ -150,9 +150,16 @@ class Certificate:
         failed = sum(not one.passed for one in self.checks)
         return f"{failed} checks failed" if failed else "every check passed"
 
-    @property
-    def report(self) -> Shown:
-        """It as text, page, JSON or Markdown; a notebook shows it."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as ``forestall certify --json`` prints it."""
+        return {
+            "passed": self.passed,
+            "checks": [one._asdict() for one in self.checks],
+            "not_checked": list(self.all_not_checked),
+            "unchecked": [one._asdict() for one in self.unchecked],
+        }
+
+    def _as_report(self) -> Report:
         columns: tuple[Column, ...] = (
             ("", "passed", lambda passed: "ok" if passed else "FAILED"),
             ("Check", "name", str), ("What was found", "detail", str),
@@ -165,7 +172,7 @@ class Certificate:
             Section("not_checked", "Not checked", body=(Listing(self.all_not_checked),)),
         )
         told = sections if self.all_not_checked else sections[:1]
-        return Shown(Report("Certificate", f"{titled(self.verdict)}.", told, closing=()))
+        return Report("Certificate", f"{titled(self.verdict)}.", told, closing=())
 
     def __str__(self) -> str:
         lines = [f"{'ok  ' if c.passed else 'FAIL'} {c.name}: {c.detail}" for c in self.checks]

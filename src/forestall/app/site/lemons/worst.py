@@ -13,6 +13,7 @@ from forestall.app.site.report import SiteFindings, advice_json, shown
 from forestall.model.spelling import all_named
 from forestall.show.as_json import section_json
 from forestall.show.facts import plain
+from forestall.show.result import ShownResult
 
 if TYPE_CHECKING:
     from forestall.app.kit.progress import Progress
@@ -23,26 +24,29 @@ if TYPE_CHECKING:
     from forestall.show.report import Report
 
 
-@dataclass(frozen=True)
-class LemonsFound:
+@dataclass(frozen=True, repr=False)
+class LemonsFound(ShownResult):
     """What was found.
 
     Attributes
     ----------
     asked, site : the window and cut, and the records within them
     study : nodes against each other
-    report : the same as a report of one section
+    findings : the same as a report of one section
     """
 
     asked: Asked
     site: SiteRecords
     study: LemonsStudy
-    report: SiteFindings
+    findings: SiteFindings
 
-    def as_json(self) -> dict[str, Any]:
+    def _as_report(self) -> Report:
+        return told(self)
+
+    def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values: what a report has of it, and every node that failed,
         the worst first."""
-        report, found = self.report, self.study.found
+        report, found = self.findings, self.study.found
         section = report.sections[0]
         nodes: list[dict[str, Any]] = []
         if found is not None:
@@ -81,5 +85,5 @@ def find(
 
 def told(found: LemonsFound) -> Report:
     """Return it as it is printed."""
-    report = shown(found.report)
+    report = shown(found.findings)
     return replace(report, sections=tuple(replace(one, title="") for one in report.sections))

@@ -24,6 +24,7 @@ from forestall.model.spelling import all_named
 from forestall.show.as_json import SCHEMA, section_json
 from forestall.show.drawings import draw, figure_files
 from forestall.show.page import write_page
+from forestall.show.result import ShownResult
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.parquet import put_parquet
 
@@ -49,8 +50,8 @@ CUT: Final = ("partition", "min_nodes", "level", "zone")
 TITLE: Final = "What promises would have been worth: a back-test"
 
 
-@dataclass(frozen=True)
-class BacktestFound:
+@dataclass(frozen=True, repr=False)
+class BacktestFound(ShownResult):
     """What was found.
 
     Attributes
@@ -65,16 +66,25 @@ class BacktestFound:
     spell: Callable[[str], str] = str
 
     @cached_property
-    def report(self) -> SiteFindings:
+    def findings(self) -> SiteFindings:
         """It as a report of one section, parameters as `spell` writes them."""
         section = promises_section.section(self.study)
         report = SiteFindings.of(self.site, self.asked, (section,), options=self.spoken)
         return all_named(report, self.spell)
 
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """Every promise with its outcome, a row each, in the order in which they were made."""
+        return ledger_table(self)
+
+    def _save_folder(self, folder: Path) -> Path:
+        write_backtest_folder(self, folder)
+        return folder
+
     @property
     def section(self) -> Section:
         """That section."""
-        return self.report.sections[0]
+        return self.findings.sections[0]
 
     @property
     def options(self) -> dict[str, Any]:
@@ -102,9 +112,12 @@ class BacktestFound:
             "learn": "yes" if told["learn"] else "no",
         }
 
-    def as_json(self) -> dict[str, Any]:
+    def _as_report(self) -> Report:
+        return shown(self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
-        report = self.report
+        report = self.findings
         told = report.as_json()
         return {
             "schema": SCHEMA,
@@ -154,7 +167,7 @@ def find(
 
 def told(found: BacktestFound) -> Report:
     """Return it as it is printed: without figures and the rules that hold for all records."""
-    report, part = shown(found.report), found.section
+    report, part = shown(found.findings), found.section
     tables = (one if one.key.endswith("deciles") else replace(one, note="") for one in part.tables)
     notes = (report.headline, *part.notes[promises_section.RULES :])
     section = replace(part, body=tuple(tables), notes=notes)
@@ -197,17 +210,19 @@ def check_backtest_folder(folder: Path, *, force: bool) -> None:
     check_folder(folder, force=force, ours=is_ours)
 
 
-def write_backtest_folder(found: BacktestFound, folder: Path, progress: Progress) -> str:
+def write_backtest_folder(
+    found: BacktestFound, folder: Path, progress: Progress | None = None
+) -> str:
     """Write everything into a folder, and return what was written in words."""
 
     def write(fresh: Path) -> None:
-        write_ledger(ledger_table(found), fresh)
+        write_ledger(found.table, fresh)
         for name in ("deciles", "predictors", "groups"):
             write_csv(table_of(rows(found, name)), fresh / f"{name}.csv")
-        report = found.report
+        report = found.findings
         drawn = draw(shown(report), progress, fresh)
         write_page(fresh / "report.html", page(report, title=TITLE, drawn=drawn))
-        write_json(found.as_json(), fresh / SUMMARY)
+        write_json(found.to_dict(), fresh / SUMMARY)
 
     fill_folder(folder, write, FILES)
     return written(folder)
