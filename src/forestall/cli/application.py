@@ -14,6 +14,7 @@ from forestall.cli import INTERRUPTED, UNREACHABLE, UNUSABLE, complain
 from forestall.cli.commands import LIVE, Commands, LazyGroup
 from forestall.cli.registry import StoppedError, examples
 from forestall.cli.typed import as_typed, options_of
+from forestall.cli.verbose import telling
 from forestall.model.errors import ForestallError, MissingExtraError, UnreachableError
 from forestall.traces.files import budget
 
@@ -104,6 +105,14 @@ def _root(
         bool,
         typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
     ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            help="Say on standard error what is read, what the command took, and where an error "
+            "came from.",
+        ),
+    ] = False,
     max_memory: Annotated[
         str | None,
         typer.Option(
@@ -114,6 +123,8 @@ def _root(
         ),
     ] = None,
 ) -> None:
+    if verbose:
+        context.with_resource(telling())
     entry = Commands().entries.get(context.invoked_subcommand or "")
     context.with_resource(
         budget.limited(max_memory, held_to_it=entry is None or entry.panel != LIVE)

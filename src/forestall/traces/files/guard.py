@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import functools
+import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+LOG: Final = logging.getLogger(__name__)
+GLANCE: Final = 0.02
+"""s: a look at what a file is takes less, and is not told of."""
 PANIC = "PanicException"
 """Name of what Rust's panics become in Python: no Exception, and no name to import it by."""
 
@@ -22,8 +27,14 @@ def reader(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
-        with reading(args[0] if args else next(iter(kwargs.values()))):
-            return function(*args, **kwargs)
+        path = args[0] if args else next(iter(kwargs.values()))
+        begun = time.perf_counter()
+        with reading(path):
+            found = function(*args, **kwargs)
+        taken = time.perf_counter() - begun
+        if taken >= GLANCE:
+            LOG.debug("%s: read in %.2f s", _named(path), taken)
+        return found
 
     return guarded
 
