@@ -27,7 +27,9 @@ from forestall.app.site.report import (
     UNSURE,
     SiteFindings,
     cards,
+    first_thing,
     grouped,
+    leads,
     openmetrics,
     report,
     saving,
@@ -132,8 +134,8 @@ def hostile() -> SiteFindings:
 GOLDEN = """\
 40 jobs by 1 user, 4 nodes; 2023-11-14 22:13 to 2023-11-24 22:13 (10 days).
 
-To do first: Have ann ask for more memory for 'train'. Would have saved 36.0 node-hours, 18.00 EUR
-(18.0 to 36.0).
+To do first: Have ann ask for more memory for 'train'. Would have saved 36.0 node-hours (18.0 to
+36.0), that is 18.00 EUR.
 
 Lost to all  12.5 node-hours  95 %: 10.0 to 15.0 node-hours; 3 records
 
@@ -400,6 +402,27 @@ def test_savings_that_may_be_losses_are_called_so() -> None:
         one = Advice("a", "do", 1025.0, "", "", low, high)
         told = saving(one, Asked(0, DAY))
         assert told == f"Would have saved 1,025 node-hours{words}."
+
+
+def test_a_larger_saving_that_may_not_pay_is_named_too(plain: SiteFindings) -> None:
+    small = Advice("a", "Do this.", 3.0, "", "", 1.0, 4.0)
+    large = Advice("b", "Do that.", 900.0, "", "", 0.0, 1000.0)
+    told = first_thing(replace(plain, advice=(small, large)))
+    assert "Do this." in told.partition("More may be saved by this:")[0]
+    assert "Do that. Would have saved 900 node-hours" in told
+    assert "More may" not in first_thing(replace(plain, advice=(small, replace(large, saves=2.0))))
+    assert first_thing(replace(plain, advice=(large,))) == ""
+
+
+def test_failures_of_another_machine_are_said_first_and_no_node_is_advised_on() -> None:
+    site = small_site("network")
+    aside = site.cleaning.plus("other_machine", "failure logs of another machine", "kept", ["f"])
+    same, other = made_with("network"), made_with("network", replace(site, cleaning=aside))
+    assert any("node" in one.labels for one in same.advice)
+    assert not any("node" in one.labels for one in other.advice)
+    assert leads(other)[0].startswith("These are jobs of one machine and failures of another")
+    assert leads(other)[1:] != []
+    assert not leads(same)[0].startswith("These are jobs")
 
 
 def test_all_advice_is_somewhere() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,9 +19,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forestall.app.site.given import GivenRecords
+    from forestall.model.cleaning import Cleaning
     from forestall.model.failures import Failures
     from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
+
+OTHER_MACHINE: Final = "other_machine"
+"""The remark on a failure log of another machine than the jobs'."""
+
+
+def of_two_machines(cleaning: Cleaning) -> bool:
+    """Return whether records are of one machine's jobs and another one's failures."""
+    return any(remark.kind == OTHER_MACHINE for remark in cleaning.remarks)
 
 
 def with_failures(site: SiteRecords, path: Path, given: GivenRecords) -> SiteRecords:
@@ -45,7 +54,7 @@ def with_failures(site: SiteRecords, path: Path, given: GivenRecords) -> SiteRec
     if machine is not None and machine != read.nodes:
         what = f"failure logs of another machine than the jobs' ({machine:,} nodes), whose names "
         what += "of nodes and rates are not those of the nodes that jobs ran on"
-        aside = aside.plus("other_machine", what, "kept", [f"{path.name} ({read.nodes:,} nodes)"])
+        aside = aside.plus(OTHER_MACHINE, what, "kept", [f"{path.name} ({read.nodes:,} nodes)"])
     held = f"{counted(len(read), 'failures')} of {counted(read.nodes, 'nodes')}"
     return replace(
         site,

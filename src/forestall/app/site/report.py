@@ -17,6 +17,7 @@ from forestall.app.site import sources
 from forestall.app.site.advice import advice as own
 from forestall.app.site.advice.advice import Advice
 from forestall.app.site.advice.section import section as advice_section
+from forestall.app.site.failure_logs import of_two_machines
 from forestall.app.site.summary import headline, sure
 from forestall.app.site.swf_jobs import waits_told
 from forestall.model.spelling import all_named
@@ -196,6 +197,8 @@ def report(
         part, more = one_section(key, name, site, asked)
         made.append(part)
         advice += more
+    if of_two_machines(site.cleanings()):
+        advice = [one for one in advice if "node" not in one.labels]
     ordered = in_order(advice)
     # Where there is nothing to do, that is no news to begin with.
     made.insert(0 if ordered else len(made), advice_section(ordered, asked, found))
@@ -246,6 +249,10 @@ SURE: Final = "Sure to pay, by these records"
 UNSURE: Final = "May pay: that rests on what the records do not tell, such as what jobs saved"
 COUNTS: Final = frozenset({"count", "jobs"})
 """Units of facts that count records: no results."""
+OF_TWO: Final = (
+    "These are jobs of one machine and failures of another: what joins them is an example, and no "
+    "node is advised on."
+)
 LEADS: Final = ("losses", "nodes", "lemons")
 """Sections whose leads stand at the top of a page."""
 FIRST: Final = (
@@ -363,13 +370,20 @@ def leads(found: SiteFindings) -> list[str]:
     """Return the sentences at the top: what was lost, how nodes are, and what to do first."""
     told = [part for key in LEADS for part in found.sections if part.key == key]
     said = [part.lead for part in told if any(one.value is not None for one in part.facts)]
-    return [text for text in (*said, first_thing(found)) if text]
+    joined = OF_TWO if of_two_machines(found.cleaning) else ""
+    return [text for text in (joined, *said, first_thing(found)) if text]
 
 
 def first_thing(found: SiteFindings) -> str:
     """Return what to do first, as sentences; "" where nothing is sure to pay."""
     best = next((one for one in found.advice if sure(one)), None)
-    return "" if best is None else f"To do first: {clean(best.text)} {saving(best, found.asked)}"
+    if best is None:
+        return ""
+    said = f"To do first: {clean(best.text)} {saving(best, found.asked)}"
+    most = max(found.advice, key=lambda one: one.saves or 0.0)
+    if sure(most) or (most.saves or 0.0) <= (best.saves or 0.0):
+        return said
+    return f"{said} More may be saved by this: {clean(most.text)} {saving(most, found.asked)}"
 
 
 def grouped(advice: Sequence[Advice], asked: Asked) -> list[StepGroup]:
@@ -390,15 +404,20 @@ def saving(advice: Advice, asked: Asked) -> str:
     """Return what advice would have saved, as a sentence."""
     if advice.saves is None:
         return "What it saves is not in the records."
-    text = f"Would have saved {said(advice.saves, 'node_hours')}"
+    text = f"Would have saved {said(advice.saves, 'node_hours')}{_bounds(advice)}"
     if asked.node_hour_cost is not None:
         money = advice.saves * asked.node_hour_cost
-        text += f", {said(money, 'money', asked.currency)}"
+        text += f", that is {said(money, 'money', asked.currency)}"
+    return f"{text}."
+
+
+def _bounds(advice: Advice) -> str:
+    """Return between which node-hours a saving lies, behind it."""
     low, high = advice.low, advice.high
     if low is None or high is None:
-        return f"{text}."
+        return ""
     if low < 0:
         other = f"a loss of {number(-high)}" if high < 0 else number(high)
-        return f"{text} (between a loss of {number(-low)} and {other})."
+        return f" (between a loss of {number(-low)} and {other})"
     low_text, high_text = between(low, high, "node_hours").removesuffix(" node-hours").split(" to ")
-    return f"{text} ({low_text} to {high_text})."
+    return f" ({low_text} to {high_text})"
