@@ -8,7 +8,7 @@ Bytes stored by each save, processor and wall seconds: medians of three rounds i
 take turns, after a file of the size of all has been written and removed. forestall stores parity
 (3 + 2), the others none; all without encryption as far as they allow it (restic always encrypts).
 `pipeline`: a save of noise that half compresses, and one of compiled code, beside their slowest
-stage alone: compression.
+stage alone: compression, in processor seconds and, as a busy machine leaves little, wall seconds.
 `memory`: most memory that a save and a restore of N MiB (16,384) have at once.
 
 What is restored is compared byte for byte. Tools that are not installed are left out, and named.
@@ -253,16 +253,17 @@ def one_pipeline(path: Path, tool: Tool, name: str) -> None:
     """Print it for one file."""
     found, mib = [], path.stat().st_size / MIB
     for _ in range(ROUNDS):
-        small, core = compression_alone(path)
-        found.append((core, *tool.run(tool.save(path, "x"))))
+        small, core, alone = compression_alone(path)
+        found.append((core, alone, *tool.run(tool.save(path, "x"))))
         stored = tool.stored()
         shutil.rmtree(tool.store)
-    core, spent, wall = np.median(found, axis=0).tolist()
+    core, alone, spent, wall = np.median(found, axis=0).tolist()
     cores = len(os.sched_getaffinity(0))
     print(f"{mib:,.0f} MiB, {name}, that compress to {small / mib / MIB:.0%}: compression alone "
-          f"{core:.2f} s of the processor ({mib / core:,.0f} MiB/s a core), a whole save "
-          f"{spent:.2f} s, {wall:.2f} s of wall time ({mib / wall:,.0f} MiB/s, {core / wall:.0%} "
-          f"of one core's compression; {cores} cores, load {os.getloadavg()[0]:.1f})")  # fmt: skip
+          f"{core:.2f} s of the processor ({mib / core:,.0f} MiB/s a core) and {alone:.2f} s of "
+          f"wall time, a whole save {spent:.2f} s, {wall:.2f} s of wall time ({mib / wall:,.0f} "
+          f"MiB/s, {core / wall:.0%} of one core's compression, {alone / wall:.0%} of its wall "
+          f"time beside others; {cores} cores, load {os.getloadavg()[0]:.1f})")  # fmt: skip
     block, begun = bytes(PIECE), time.process_time()
     for _ in range(stored // PIECE + small // PIECE):  # of each piece, and of each pack
         xxh3_128_digest(block)
@@ -272,21 +273,22 @@ def one_pipeline(path: Path, tool: Tool, name: str) -> None:
     )
 
 
-def compression_alone(path: Path) -> tuple[int, float]:
+def compression_alone(path: Path) -> tuple[int, float, float]:
     """Return the bytes of a file's distinct chunks, compressed as a save does it, and the
-    processor's seconds."""
-    shrink, small, spent = zstandard.ZstdCompressor(level=1), 0, 0.0
+    processor's seconds and the clock's."""
+    shrink, small, spent, passed = zstandard.ZstdCompressor(level=1), 0, 0.0, 0.0
     seen: set[bytes] = set()
     with path.open("rb") as file:
         for cuts in cut_stream(file, Cutting()):
             new = dict(zip(cuts.names, cuts.parts, strict=True))
             parts = [part for name, part in new.items() if name not in seen]
             seen.update(new)
-            begun = time.process_time()
+            begun, at = time.process_time(), time.perf_counter()
             if parts:
                 small += shrink.multi_compress_to_buffer(parts).size()
             spent += time.process_time() - begun
-    return small, spent
+            passed += time.perf_counter() - at
+    return small, spent, passed
 
 
 def main(arguments: list[str]) -> None:

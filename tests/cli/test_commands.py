@@ -283,3 +283,12 @@ def test_one_thread_of_linear_algebra_and_what_we_start_may_have_its_own() -> No
             [sys.executable, "-c", code], env=around, capture_output=True, text=True, check=True
         )
         assert done.stdout.splitlines()[-1] == told
+
+
+def test_cycles_are_not_looked_for_while_modules_load() -> None:
+    code = (
+        "import gc; from forestall.cli import main; main(['checkpoint', 'save', '--help']); "
+        "print(gc.isenabled(), gc.get_stats()[2]['collections'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "True 0"

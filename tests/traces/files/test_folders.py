@@ -193,6 +193,17 @@ def test_a_disk_that_fails_at_the_last_moment(
 # --------------------------------------------------------------------------------------- one file
 
 
+def test_what_a_dead_writer_left_goes_with_the_next_one_unless_somebody_else_sweeps(
+    tmp_path: Path,
+) -> None:
+    litter = tmp_path / ".a.csv-0123abcd.csv"
+    for tidy in (False, True):
+        litter.touch()
+        with atomic_path(tmp_path / "a.csv", tidy=tidy):
+            pass
+        assert litter.exists() is not tidy
+
+
 def test_a_file_killed_at_any_moment_is_the_old_or_the_new_one(tmp_path: Path) -> None:
     folder, at = tmp_path / "in", tmp_path / "at"
     put(folder, {"a.csv": b"old"})
