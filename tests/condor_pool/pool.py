@@ -1,8 +1,8 @@
 """A pool of HTCondor on one machine: a manager and a few machines, for one test run.
 
-Every machine has a master of its own with its own host name, address of the loopback, folders and
-startd. They share a network that leads nowhere and a tree of processes that dies with this one,
-however it ends; all mounts go with them. See trixie.py for the programs.
+Every machine has a master of its own with its own host name, network, folders and startd. Their
+networks meet at a bridge that leads nowhere, and they share a tree of processes that dies with this
+one, however it ends; all mounts and networks go with them. See trixie.py for the programs.
 Only the standard library is used.
 """
 
@@ -21,6 +21,8 @@ from pathlib import Path
 from condor_pool import trixie
 
 MANAGER = "manager"
+NET = "10.88.0"
+"""The network of the pool: the manager is number 1 in it."""
 INSIDE = Path("/pool")
 """Where the folder of the pool lies for the daemons."""
 
@@ -41,6 +43,7 @@ while True:
 """
 _MOUNTS = """\
 set -e
+mount -t proc proc /proc
 mount --bind {root} {root}
 mount -o remount,bind,ro {root}
 mount --rbind /dev {root}/dev
@@ -49,6 +52,20 @@ for each in tmp run var/lock var/log; do mount -t tmpfs -o mode=1777 none {root}
 mount --bind {folder} {root}/pool
 mount --bind {folder}/hosts {root}/etc/hosts
 mount --bind /dev/null {root}/etc/resolv.conf
+ip link add pool type bridge
+ip addr add {net}.1/24 dev pool
+ip link set pool up
+number=1
+for each in {machines}; do
+    number=$((number + 1))
+    network={root}/pool/networks/$each
+    unshare --net=$network true
+    ip link add m$number type veth peer name eth0 netns $network
+    ip link set m$number master pool up
+    nsenter --net=$network sh -c "ip link set lo up
+        ip addr add {net}.$number/24 dev eth0
+        ip link set eth0 up"
+done
 exec chroot {root} python3 /pool/first.py {manager}
 """
 # The Python of the tests, for jobs that run forestall: the folders that it needs, elsewhere.
@@ -192,15 +209,18 @@ class Pool:
         self._tree: subprocess.Popen[bytes] | None = None
         self._first = 0
         self._masters: dict[str, subprocess.Popen[bytes]] = {}
-        self._write(MANAGER, "127.0.0.1", "MASTER, COLLECTOR, NEGOTIATOR, SCHEDD", manager)
+        self._write(MANAGER, f"{NET}.1", "MASTER, COLLECTOR, NEGOTIATOR, SCHEDD", manager)
         for number, (name, wanted) in enumerate(machines.items(), 2):
             sizes = {"cpus": 2, "memory": 2000} | dict(wanted)
             more = _MACHINE.format(**sizes) + str(sizes.get("config", ""))
-            self._write(name, f"127.0.0.{number}", "MASTER, STARTD", more)
+            self._write(name, f"{NET}.{number}", "MASTER, STARTD", more)
         names = enumerate((MANAGER, *self.machines), 1)
-        hosts = "".join(f"127.0.0.{number} {name}\n" for number, name in names)
+        hosts = "".join(f"{NET}.{number} {name}\n" for number, name in names)
         (self.folder / "hosts").write_text(hosts)
         (self.folder / "first.py").write_text(_FIRST)
+        (self.folder / "networks").mkdir()
+        for name in self.machines:
+            (self.folder / "networks" / name).touch()
         self.jobs = self.folder / "jobs"
         self.jobs.mkdir()
         self.jobs.chmod(0o1777)
@@ -262,7 +282,8 @@ class Pool:
 
     def _begin(self) -> None:
         places = {"root": shlex.quote(str(self.root)), "folder": shlex.quote(str(self.folder))}
-        mounts = _MOUNTS.format(**places, manager=MANAGER)
+        names = " ".join(shlex.quote(name) for name in self.machines)
+        mounts = _MOUNTS.format(**places, manager=MANAGER, net=NET, machines=names)
         if self._ours:
             source = Path(sys.modules["forestall"].__path__[0]).parent
             given = {"python": sys.base_prefix, "site": sysconfig.get_path("purelib"),
@@ -287,7 +308,10 @@ class Pool:
 
     def start(self, name: str) -> None:
         """Start the master of a machine, and what it starts."""
-        call = ("unshare", "--uts", "sh", "-c", f"hostname {name}; exec condor_master -f -t")
+        call: tuple[str, ...] = ("unshare", "--uts", "sh", "-c")
+        call = (*call, f"hostname {name}; exec condor_master -f -t")
+        if name != MANAGER:
+            call = ("nsenter", f"--net={INSIDE}/networks/{name}", *call)
         with (self.folder / name / "log" / "master.out").open("ab") as log:
             self._masters[name] = subprocess.Popen(
                 self._call(call, "root"),

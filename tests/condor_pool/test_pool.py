@@ -6,6 +6,7 @@ everything is asked for every second.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -122,6 +123,19 @@ def say(pool: Pool, **statuses: dict[str, object]) -> None:
 def chosen(pool: Pool, *hours: float) -> list[str]:
     """Run a job of each number of hours, one after the other; returns where they ran."""
     return [pool.said(pool.submit(submit_lines(each))) for each in hours or (4,)]
+
+
+def test_every_machine_has_a_network_of_its_own(pool: Pool) -> None:
+    networks: dict[str, set[str]] = {}
+    for process in pool.processes():
+        with contextlib.suppress(OSError):  # it has just ended
+            name = Path(f"/proc/{process}/comm").read_text().strip()
+            networks.setdefault(name, set()).add(os.readlink(f"/proc/{process}/ns/net"))
+    assert len(networks["condor_startd"]) == len(pool.machines)
+    assert len(networks["condor_schedd"]) == 1
+    assert not networks["condor_startd"] & networks["condor_schedd"]
+    told = pool.slots("MyAddress")
+    assert len({each.split(":")[0] for (each,) in told.values()}) == len(pool.machines)
 
 
 def test_the_machine_that_is_likelier_to_stay_is_taken_whichever_it_is(pool: Pool) -> None:

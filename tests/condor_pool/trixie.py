@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 PACKAGES = Path(__file__).with_name("debian-packages.txt").read_text().split()
-PROGRAMS = ("debootstrap", "unshare", "nsenter", "setpriv", "chroot", "mount")
+PROGRAMS = ("debootstrap", "unshare", "nsenter", "setpriv", "chroot", "mount", "ip")
 SUITE = "trixie"
 FALLBACK_MIRROR = "http://deb.debian.org/debian"
 USER = "worker"
@@ -32,6 +32,12 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
 DIES_WITH_TESTS = ("setpriv", "--pdeathsig", "KILL")
 
+_NETWORKS = """\
+set -e
+ip link add pool type bridge
+ip link add m2 type veth peer name eth0
+ip link set m2 master pool
+"""
 _RECIPE = "1"
 """To be raised when `_MAKE` changes: a folder that another recipe made is made again."""
 _SPACE = 1_500_000_000
@@ -69,9 +75,11 @@ def why_not() -> str:
         return "a real HTCondor needs root: for its daemons, and for a folder of Debian's trixie"
     if missing := [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]:
         return f"no real HTCondor: {', '.join(missing)} not found (Debian: {' '.join(PACKAGES)})"
-    apart = subprocess.run((*APART, "--net", "--uts", "true"), capture_output=True, check=False)
+    call = (*APART, "--net", "--uts", "sh", "-c", _NETWORKS)
+    apart = subprocess.run(call, capture_output=True, text=True, check=False)
     if apart.returncode:
-        return "a real HTCondor needs namespaces of its own here, and none can be made"
+        why = " / ".join(apart.stderr.splitlines())
+        return f"a real HTCondor needs namespaces, a bridge and links; none can be made here: {why}"
     try:
         root()
     except (OSError, subprocess.SubprocessError, RuntimeError) as error:

@@ -55,8 +55,8 @@ class Sketch(NamedTuple):
 
 @kernel
 def sum_windows(shares, host, state, begin, until):
-    """Sum shares and samples in some steps of the windows that begin in a state (-1: of all); return
-    whether nothing was seen in one of the steps."""
+    """Sum shares and samples in some steps of the windows that begin in a state (-1: of all).
+    Return whether nothing was seen in one of the steps."""
     given, seen, began = shares.pasts.given[host], shares.pasts.seen[host], shares.began[host]
     sums, many, steps = shares.sums, shares.many, until - begin
     sums[:steps], many[:steps] = 0.0, 0
@@ -179,8 +179,7 @@ def sum_between(chances, sums, counts):
             total = sums[depth] + total
         if depth == 0:
             return total
-        sums[depth - 1], count = total, np.int64(counts[depth - 1])
-        counts[depth - 1] = 0
+        sums[depth - 1], count, counts[depth - 1] = total, counts[depth - 1], 0
 
 
 @kernel

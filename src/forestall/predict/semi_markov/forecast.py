@@ -81,12 +81,12 @@ def curves(
     step : seconds
     memory : seconds over which the present load fades into the usual one; 0: it does not count
     """
-    hosts, _, steps = share.shape
-    blank = new_sketch(speed, steps, step, memory=memory)
+    blank = new_sketch(speed, share.shape[-1], step, memory=memory)
     shares = told_shares(np.ascontiguousarray(share), len(blank.drawn))
     sketch = sketch_of(blank, shares, np.ascontiguousarray(reliability))
     draw_all(sketch)
-    return sketch.curves
+    drawn: HostCurves = sketch.curves
+    return drawn
 
 
 def new_sketch(speed: Floats, steps: int, step: int, *, memory: int = 0) -> Sketch:

@@ -81,7 +81,8 @@ class Forecasts:
         are asked for again."""
         sketch = self._sketch(slot)
         draw_all(sketch)
-        return sketch.curves
+        drawn: HostCurves = sketch.curves
+        return drawn
 
     def sketch(self, slot: int) -> Sketch:
         """Return what `curves` does, to be drawn as far as somebody asks."""
