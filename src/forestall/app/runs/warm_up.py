@@ -16,7 +16,7 @@ from forestall import _kept
 from forestall._lazy import lazily
 from forestall.app.kit.waiting import waiting
 from forestall.model.errors import ParameterError
-from forestall.show.blocks import Table
+from forestall.show.blocks import Column, Table
 from forestall.show.report import Report, Section
 from forestall.show.result import ShownResult
 
@@ -42,6 +42,11 @@ with lazily():
 if TYPE_CHECKING:
     from forestall.app.kit.progress import Progress
 
+COLUMNS: Final[tuple[Column, ...]] = (
+    ("Kernels", "name", str),
+    ("s", "seconds", "{:.1f}".format),
+    ("Processor s", "processor_seconds", "{:.1f}".format),
+)
 NODES: Final = 8
 DAY: Final = 86_400
 
@@ -66,7 +71,8 @@ def _classic() -> None:
 
 def _hazard() -> None:
     jobs, failures = _logs()
-    known = hazard.HazardPredictor().fit(failures, nodes=NODES, end=0)
+    known = hazard.HazardPredictor()
+    known.fit(failures, nodes=NODES, end=0)
     promise.simulate(jobs, failures, nodes=NODES, predictor=known)
 
 
@@ -168,13 +174,8 @@ class WarmedUp(ShownResult):
 
     def _as_report(self) -> Report:
         records = [asdict(one) for one in self.parts]
-        rows = [
-            (one.name, f"{one.seconds:.1f}", f"{one.processor_seconds:.1f}") for one in self.parts
-        ]
-        table = Table.of("parts", ("Kernels", "s", "Processor s"), rows, records)
-        said = (
-            f"Compiled in {self.seconds:.1f} s by {self.workers} processes; kept in {self.folder}."
-        )
+        table = Table.by("parts", COLUMNS, records)
+        said = f"{self.seconds:.1f} s with {self.workers} processes; kept in {self.folder}."
         parts = Section("parts", "Parts", body=(table,))
         return Report("Warm-up", "", (parts,), verdict=(said,), closing=())
 
