@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from forestall.app.promise.simulate import simulate as simulate
     from forestall.app.reliability.design.design import read_cluster as read_cluster
     from forestall.app.runs.certify import certify as certify
+    from forestall.app.runs.compare import compare as compare
     from forestall.app.runs.on_cluster import over_cluster as over_cluster
     from forestall.app.runs.replay import replay as replay
     from forestall.app.runs.sweep_run import sweep as sweep
+    from forestall.app.runs.warm_up import warm_up as warm_up
     from forestall.app.site.site import SiteReport as SiteReport
     from forestall.app.site.site import read_site as read_site
     from forestall.app.site.site import site_report as site_report
@@ -68,6 +70,15 @@ if TYPE_CHECKING:
     from forestall.public import style as style
     from forestall.public import systems as systems
     from forestall.public import vault as vault
+    from forestall.public.asked.predictors import assess_alarms as assess_alarms
+    from forestall.public.asked.predictors import assess_predictors as assess_predictors
+    from forestall.public.asked.predictors import assess_scores as assess_scores
+    from forestall.public.asked.records import backtest_promises as backtest_promises
+    from forestall.public.asked.records import lemons as lemons
+    from forestall.public.asked.records import queue_futures as queue_futures
+    from forestall.public.asked.reliability import interval as interval
+    from forestall.public.asked.reliability import spares as spares
+    from forestall.public.asked.reliability import study_failures as study_failures
     from forestall.reliability.checkpoints.checkpoints import (
         checkpoint_interval as checkpoint_interval,
     )
@@ -129,14 +140,20 @@ _HOME: Final[dict[str, str]] = {
     "TracePredictor": "forestall.predict.trace",
     "VirtualParameters": "forestall.simulation.virtual.parameters",
     "VirtualResult": "forestall.app.virtual.result",
+    "assess_alarms": "forestall.public.asked.predictors",
+    "assess_predictors": "forestall.public.asked.predictors",
+    "assess_scores": "forestall.public.asked.predictors",
+    "backtest_promises": "forestall.public.asked.records",
     "certify": "forestall.app.runs.certify",
     "checkpoint_interval": "forestall.reliability.checkpoints.checkpoints",
     "choose_node": "forestall.decide.virtual.placement",
+    "compare": "forestall.app.runs.compare",
     "completion_time": "forestall.reliability.checkpoints.completion",
     "contention": "forestall.public",
     "errors": "forestall.model",
     "fit": "forestall.reliability.fits.estimate",
     "fit_all": "forestall.reliability.fits.ranking",
+    "futures": "forestall.public",
     "generate_failures": "forestall.traces.generate",
     "generate_guests": "forestall.traces.generate.guests",
     "generate_hosts": "forestall.traces.generate.hosts",
@@ -145,14 +162,16 @@ _HOME: Final[dict[str, str]] = {
     "generate_ras": "forestall.traces.generate.ras",
     "generate_task_jobs": "forestall.traces.generate.tasks",
     "hosts": "forestall.public",
-    "futures": "forestall.public",
+    "interval": "forestall.public.asked.reliability",
     "judge": "forestall.public",
+    "lemons": "forestall.public.asked.records",
     "lifetime": "forestall.reliability.lifetimes.registry",
     "load_book": "forestall.app.kit.book_files",
     "load_predictor": "forestall.app.kit.predictor_files",
     "new_learner": "forestall.predict.registry",
     "observed": "forestall.traces.observed",
     "over_cluster": "forestall.app.runs.on_cluster",
+    "queue_futures": "forestall.public.asked.records",
     "read_cluster": "forestall.app.reliability.design.design",
     "read_failures": "forestall.traces",
     "read_host_traces": "forestall.traces.host_traces",
@@ -170,11 +189,14 @@ _HOME: Final[dict[str, str]] = {
     "simulate_cycle": "forestall.app.cycle.simulate",
     "simulate_virtual": "forestall.app.virtual.simulate",
     "site_report": "forestall.app.site.site",
+    "spares": "forestall.public.asked.reliability",
     "stream": "forestall.traces.streams",
+    "study_failures": "forestall.public.asked.reliability",
     "style": "forestall.public",
     "sweep": "forestall.app.runs.sweep_run",
     "systems": "forestall.public",
     "vault": "forestall.public",
+    "warm_up": "forestall.app.runs.warm_up",
 }
 """Public names and the modules that hold them. A submodule stands beside its package."""
 

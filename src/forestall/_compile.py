@@ -25,6 +25,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic, overload
 
 from forestall._kept import CheckedFiles, cache_folder
+from forestall._noted import compiling
 
 F = TypeVar("F", bound=Callable[..., Any])
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -108,7 +109,10 @@ def _by_one_process(compiled: Any) -> None:
                     fcntl.flock(held.enter_context(open(f"{index}.lock", "w")), fcntl.LOCK_EX)
             before, under_way = under_way, True  # a function may call itself
             try:
-                return compile_here(signature)
+                if os.path.exists(index):
+                    return compile_here(signature)
+                with compiling(compiled.py_func.__module__):
+                    return compile_here(signature)
             finally:
                 under_way = before
 

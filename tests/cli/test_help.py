@@ -52,7 +52,7 @@ def test_all_commands_are_there() -> None:
         "design", "doctor", "fit",
         "futures", "guest", "import", "interval", "lemons", "machines", "predict", "promise",
         "promises", "proposals", "quote", "reliability", "replay", "report", "run", "serve",
-        "simulate", "spares", "storage", "submit", "sweep", "traces",
+        "simulate", "spares", "storage", "submit", "sweep", "traces", "warm-up",
     }  # fmt: skip
 
 

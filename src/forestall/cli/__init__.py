@@ -15,6 +15,7 @@ from types import FrameType, ModuleType
 from typing import TYPE_CHECKING
 
 from forestall._lazy import lazily
+from forestall._noted import CompileNotes
 from forestall.cli.output import OutputError, guarded
 
 with lazily():
@@ -50,6 +51,7 @@ def main(
     gc.set_threshold(GARBAGE_AFTER)
     if not any(isinstance(one, _OneThread) for one in sys.meta_path):
         sys.meta_path.insert(0, _OneThread())
+    CompileNotes.on = False
     with guarded() as out:
         try:
             with _ended_like_interrupted():

@@ -60,6 +60,10 @@ COMMANDS: Final = (
         "Generate two weeks of jobs and failures, and show what predicting the failures is worth.",
     ),
     CommandEntry(
+        "warm-up", "runs.warm_up", RUNS,
+        "Compile everything that an installation needs, in parallel, so that no run waits for it.",
+    ),
+    CommandEntry(
         "simulate", "runs.simulate", RUNS,
         "Replay jobs on a machine that fails, promise deadlines, and account for the promises.",
     ),

@@ -50,4 +50,4 @@ def test_what_is_no_summary(text: str, tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"summary\.json"):
         read_summary(tmp_path)
     with pytest.raises(TraceError, match=r"summary\.json"):
-        compare([tmp_path])
+        compare(tmp_path)

@@ -108,7 +108,7 @@ def test_on_the_command_line(
     done = call(capsys, "replay", run)
     assert done.code == 2
     assert f"the {what} {own_name(kind)} in Python" in done.err
-    beside = compare([run, tmp_path / other])
+    beside = compare(run, tmp_path / other)
     assert beside.differing[what] == (own_name(kind), other)
     words = [log_of(model), *options, option(what), f"{other},{own_name(kind)}"]
     out = ["--out", tmp_path / "sweep", "--no-report", "--json", "--workers", 1]

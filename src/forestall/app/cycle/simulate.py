@@ -11,6 +11,7 @@ from forestall.app.kit.checked import checked
 from forestall.app.kit.given import jobs_of
 from forestall.app.kit.model import COMPILED
 from forestall.app.kit.own import own_of
+from forestall.app.kit.waiting import waiting
 from forestall.decide.cycle.own import HostScheduler, OwnScheduler
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
@@ -88,15 +89,16 @@ def simulate_cycle(
     )
     budget.require(needed(len(given), traces), what, hint="choose fewer {days}")
     workload = prepare_guests(given, traces, settings)
-    outcome = play_cycle(
-        workload,
-        traces,
-        settings,
-        forecasts=forecasts,
-        own=None if decider is None else OwnScheduler(decider),
-        log_events=log_events,
-        progress=progress,
-    )
+    with waiting(progress, "jobs") as bar:
+        outcome = play_cycle(
+            workload,
+            traces,
+            settings,
+            forecasts=forecasts,
+            own=None if decider is None else OwnScheduler(decider),
+            log_events=log_events,
+            progress=bar,
+        )
     sources = {"jobs": workload.jobs.source, "hosts": traces.source}
     return CycleResult(outcome, sources, workload.cleaning + traces.cleaning)
 

@@ -22,7 +22,7 @@ from forestall.model.errors import ParameterError
 from forestall.model.units import format_duration
 from forestall.show.page import page, write_page
 from forestall.show.report import Report
-from forestall.show.result import ShownResult
+from forestall.show.result import FORMS, ShownResult
 
 if TYPE_CHECKING:
     import polars as pl
@@ -105,12 +105,16 @@ class RunResult(ShownResult, Generic[Outcome]):
     ) -> Path:
         """Write `summary.json`, a CSV file of each table (`_TABLES`), `skipped.csv`, `report.html`,
         where events were logged the log, and `manifest.json`, the checksums of all of these: all of
-        them or none; return the folder.
+        them or none; return the folder. A name that ends in ``.html``, ``.json``, ``.csv``, ...
+        makes one file of the run, as other results do.
 
         `gantt` is the span of the report's chart over nodes or hosts, s since the first submission
         (None: an eventful one); a ParameterError where the model tells how long its run is, and the
         span begins later.
         """
+        target = Path(folder)
+        if target.suffix.lower() in FORMS and not target.is_dir():
+            return super().save(target)
         span = gantt if report else None
         self._check_span(span)
 
@@ -126,7 +130,7 @@ class RunResult(ShownResult, Generic[Outcome]):
             write_json(self.summary, fresh / SUMMARY)
             write_manifest(fresh)
 
-        return fill_folder(Path(folder), write, FOLDER_FILES)
+        return fill_folder(target, write, FOLDER_FILES)
 
     def _tables(self) -> dict[str, pl.DataFrame]:
         return {name: getattr(self, name) for name in self._TABLES}

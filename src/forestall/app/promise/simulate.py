@@ -12,6 +12,7 @@ from forestall.app.kit.given import failures_of, jobs_of
 from forestall.app.kit.learned import by_name
 from forestall.app.kit.model import COMPILED
 from forestall.app.kit.own import own_of
+from forestall.app.kit.waiting import waiting
 from forestall.app.promise.hazard import at_start
 from forestall.app.promise.learned import answers, plugin_of
 from forestall.app.promise.maintenance import beside_planned
@@ -131,11 +132,12 @@ def simulate(
     prediction = _prediction(learnt, table, settings, log, period)
     if outages is not None:
         prediction = beside_planned(prediction, outages, settings)
-    outcome = play(
-        workload, played, settings, prediction,
-        plugin=plugin, policy=asked, population=settings.population, log_events=log_events,
-        progress=progress,
-    )  # fmt: skip
+    with waiting(progress, "jobs") as bar:
+        outcome = play(
+            workload, played, settings, prediction,
+            plugin=plugin, policy=asked, population=settings.population, log_events=log_events,
+            progress=bar,
+        )  # fmt: skip
     sources = {"jobs": workload.jobs.source, "failures": log.source}
     cleaning = workload.cleaning + played.cleaning
     return Result(outcome, sources, cleaning, plugin is not None, known, table, outages)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from forestall._lazy import lazily
 from forestall.app.kit.measure import Measure
+from forestall.app.kit.result import RunResult
 from forestall.app.runs.many import comparison
 from forestall.app.runs.models import measures_of, told_of
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.show import words
 from forestall.show.result import ShownResult
 from forestall.traces.files.documents import json_of
@@ -80,9 +81,43 @@ def read_summary(folder: Path) -> dict[str, Any]:
     return summary
 
 
-def compare(folders: Sequence[Path]) -> Comparison:
-    """Return runs side by side. Raises TraceError for a folder that holds no run."""
-    return comparison_of(dict(zip(names_of(folders), map(read_summary, folders), strict=True)))
+def compare(*runs: str | Path | RunResult[Any], **named: str | Path | RunResult[Any]) -> Comparison:
+    """Put runs side by side: measures, differences to the first run, parameters that differ.
+
+    Parameters
+    ----------
+    runs : results of `simulate` and its kin, or folders of runs; the first is the base
+    named : more of them, with the names by which they are told
+
+    Raises
+    ------
+    ParameterError
+        where there is nothing to compare
+    TraceError
+        for a folder that holds no run
+
+    Examples
+    --------
+    >>> import forestall as fs
+    >>> jobs = fs.generate_jobs(16, 1, days=2, load=0.7)
+    >>> easy = fs.simulate(jobs, nodes=16, policy="easy")
+    >>> both = fs.compare(easy=easy, first=fs.simulate(jobs, nodes=16, policy="fcfs"))
+    >>> both.table.columns, list(both.differing)
+    (['measure', 'easy', 'first'], ['policy'])
+    """
+    if not runs and not named:
+        raise ParameterError("runs", "", "results of runs, or their folders")
+    folders = [run for run in runs if not isinstance(run, RunResult)]
+    called = iter(names_of([Path(one) for one in folders]))
+    summaries: dict[str, Mapping[str, Any]] = {}
+    for number, run in enumerate(runs, 1):
+        name = f"run {number}" if isinstance(run, RunResult) else next(called)
+        summaries[name] = _summary_of(run)
+    return comparison_of(summaries | {name: _summary_of(run) for name, run in named.items()})
+
+
+def _summary_of(run: str | Path | RunResult[Any]) -> Mapping[str, Any]:
+    return run.summary if isinstance(run, RunResult) else read_summary(Path(run))
 
 
 def comparison_of(summaries: Mapping[str, Mapping[str, Any]]) -> Comparison:

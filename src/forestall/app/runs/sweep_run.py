@@ -22,6 +22,7 @@ from forestall.app.kit.folder import check_folder, fill_folder
 from forestall.app.kit.output import write_csv, write_json
 from forestall.app.kit.progress import Interrupted
 from forestall.app.kit.versions import versions
+from forestall.app.kit.waiting import waiting
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.many import sweep_report
 from forestall.app.runs.on_cluster import check_place, over_cluster
@@ -128,9 +129,10 @@ def sweep(
         allowed = "a parameter, or an option that says what is read"
         raise ParameterError("an option", name, allowed)
     plan = plan_of(Path(log), options)
-    return run_sweep(
-        plan, Path(out), workers=workers, on=on, force=force, report=report, progress=progress
-    )
+    with waiting(progress, "points") as bar:
+        return run_sweep(
+            plan, Path(out), workers=workers, on=on, force=force, report=report, progress=bar
+        )
 
 
 def run_sweep(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict
 
 from pydantic import Field
 
@@ -58,6 +58,39 @@ class GivenRecords:
     def nothing(self) -> bool:
         """Whether no source was named at all."""
         return not (self.paths or self.slurm or self.failures)
+
+
+class RecordOptions(TypedDict, total=False):
+    """What public functions may be told about a site's records; see `GivenRecords`."""
+
+    slurm: bool
+    failures: str | Path | None
+    system: str | None
+    start: str | None
+    days: float | None
+    fold_nodes: int
+    failure_format: str | None
+    processors_per_node: int
+    zone: str | None
+    since: str | None
+    until: str | None
+    partition: str | None
+    min_nodes: int
+    timeout: int
+    strict: bool
+
+
+def records_of(files: Iterable[str | Path], options: Mapping[str, Any]) -> GivenRecords:
+    """Return what a public function was told about its records; ParameterError for a name that is
+    none of `RecordOptions`."""
+    for name in options:
+        if name not in RecordOptions.__annotations__:
+            allowed = "one of " + ", ".join(RecordOptions.__annotations__)
+            raise ParameterError("an option", name, allowed)
+    given = dict(options)
+    if given.get("failures") is not None:
+        given["failures"] = Path(given["failures"])
+    return GivenRecords(tuple(Path(file) for file in files), **given)
 
 
 Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]

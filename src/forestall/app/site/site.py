@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from forestall._lazy import lazily
+from forestall.app.kit.waiting import waiting
+from forestall.app.site.given import RecordOptions, records_of
 from forestall.app.site.report import openmetrics, page, report, shown, text_of
-from forestall.app.site.sources import GivenRecords, asked_of, cut, gather
+from forestall.app.site.sources import asked_of, cut, gather
 from forestall.model.spelling import all_named
 from forestall.model.units import parse_duration
 from forestall.show.facts import taken
@@ -19,6 +21,7 @@ with lazily():
     import polars as pl
 
 if TYPE_CHECKING:
+    from forestall.app.kit.progress import Progress
     from forestall.app.site.report import SiteFindings
     from forestall.model.site.site_records import SiteRecords
     from forestall.show.report import Report
@@ -80,49 +83,71 @@ class SiteReport(ShownResult):
             super()._save_file(target, suffix)
 
 
-def read_site(*files: str | Path, **options: Any) -> SiteRecords:
-    """Read a site's records; see `forestall.app.site.sources`.
+class ReportOptions(RecordOptions, total=False):
+    """What `site_report` may be told besides; see `forestall.app.site.asked.Asked`."""
+
+    node_hour_cost: float | None
+    currency: str
+    checkpoint_interval: str | float
+    checkpoint_cost: str | float
+    restart: str | float
+    level: float
+    seed: int
+    learn: bool
+
+
+def read_site(*files: str | Path, **options: Unpack[RecordOptions]) -> SiteRecords:
+    """Read a site's records.
 
     Parameters
     ----------
     files : Slurm's own output, a folder of ``forestall import slurm``, SWF, failure logs; told
         apart by what is in them
-    options : fields of `forestall.app.site.sources.GivenRecords`: slurm=True asks the Slurm of this
-        machine, failures=PATH adds a failure log, ...
+    options : `slurm` True asks the Slurm of this machine, `failures` is a failure log, ...; see
+        `forestall.app.site.given.GivenRecords`
 
-    Raises TraceError where a file cannot be used, ParameterError for a bad option.
+    Raises
+    ------
+    TraceError
+        where a file cannot be used
+    ParameterError
+        for an option that is none, or that cannot be
     """
-    return gather(_given(files, options))
+    return gather(records_of(files, options))
 
 
-def site_report(*files: str | Path, **options: Any) -> SiteReport:
-    """Return the report on a site's records.
+def site_report(
+    *files: str | Path, progress: Progress | None = None, **options: Unpack[ReportOptions]
+) -> SiteReport:
+    """Return the report on a site's records: what was lost to what, how nodes are, what to do.
 
     Parameters
     ----------
-    files, options : as in `read_site`, and fields of `forestall.app.site.asked.Asked`:
-        node_hour_cost, currency, checkpoint_interval, checkpoint_cost, restart (durations as text
-        or seconds), level, seed, learn
+    files : as in `read_site`
+    progress : called now and then with the number of sections done and of all; None: a notebook
+        shows a bar
+    options : those of `read_site`; and `node_hour_cost` in `currency`, what a node-hour costs;
+        `checkpoint_interval`, `checkpoint_cost`, `restart`, durations as text or in seconds, what
+        is assumed of jobs; `level` of all intervals; `seed` of draws; `learn`, whether quotes are
+        learned from jobs and queue
 
-    Raises TraceError where a file cannot be used, ParameterError for a bad option.
+    Raises
+    ------
+    TraceError
+        where a file cannot be used
+    ParameterError
+        for an option that is none, or that cannot be
     """
-    read = {
-        name: value for name, value in options.items() if name in GivenRecords.__dataclass_fields__
-    }
-    assumed = {name: value for name, value in options.items() if name not in read}
+    theirs = set(ReportOptions.__annotations__) - set(RecordOptions.__annotations__)
+    assumed: dict[str, Any] = {name: one for name, one in options.items() if name in theirs}
     for name in TIMES:
         if name in assumed:
             assumed[name] = parse_duration(assumed[name], name)
-    given = _given(files, read)
-    site = gather(given)
-    asked = asked_of(site, given, **assumed)
-    site = cut(site, asked)
-    told = "checkpoint_interval" in assumed
-    made = report(site, asked, told=told, options=options)
+    given = records_of(files, {n: one for n, one in options.items() if n not in theirs})
+    with waiting(progress, "sections") as bar:
+        site = gather(given)
+        asked = asked_of(site, given, **assumed)
+        site = cut(site, asked)
+        told = "checkpoint_interval" in assumed
+        made = report(site, asked, told=told, options=dict(options), progress=bar)
     return SiteReport(all_named(made, given.spell), site)
-
-
-def _given(files: tuple[str | Path, ...], options: dict[str, Any]) -> GivenRecords:
-    if options.get("failures") is not None:
-        options = {**options, "failures": Path(options["failures"])}
-    return GivenRecords(tuple(Path(file) for file in files), **options)

@@ -14,6 +14,7 @@ from forestall.app.kit.given import failures_of, jobs_of
 from forestall.app.kit.learned import by_name
 from forestall.app.kit.model import COMPILED
 from forestall.app.kit.own import own_of
+from forestall.app.kit.waiting import waiting
 from forestall.app.virtual.predictions import predictions_for
 from forestall.app.virtual.result import VirtualResult
 from forestall.decide.virtual.own import OwnStrategy, Strategy
@@ -105,15 +106,16 @@ def simulate_virtual(
     if settings.repeat_failures:
         log = repeated(log, end)
     predictions = predictions_for(settings, log, first_moment(workload, log), end, predictor)
-    outcome = play_virtual(
-        workload,
-        log,
-        predictions,
-        settings,
-        own=None if decider is None else OwnStrategy(decider),
-        log_events=log_events,
-        progress=progress,
-    )
+    with waiting(progress, "jobs") as bar:
+        outcome = play_virtual(
+            workload,
+            log,
+            predictions,
+            settings,
+            own=None if decider is None else OwnStrategy(decider),
+            log_events=log_events,
+            progress=bar,
+        )
     sources = {"jobs": workload.jobs.source, "failures": log.source}
     return VirtualResult(outcome, sources, workload.cleaning + log.cleaning, predictor)
 

@@ -1,0 +1,38 @@
+"""`forestall warm-up`: compile before anybody waits."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from pydantic import Field
+
+from forestall._lazy import lazily
+from forestall.cli.registry import command
+from forestall.cli.runs.options import OUTPUT, Json, Quiet
+from forestall.cli.screen import ProgressBar, say_json, say_report
+from forestall.model.settings import Setting
+
+with lazily():
+    from forestall.app.runs import warm_up as runs_warm_up
+
+
+app = typer.Typer()
+
+
+@command(app, "warm-up", "forestall warm-up", "forestall warm-up --workers 1 --json")
+def warm_up(
+    workers: Annotated[
+        Annotated[int, Field(ge=1)] | None, Setting("Processes (default: one a core)", group=OUTPUT)
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Compile everything that an installation needs, in parallel, so that no run waits for it."""
+    with ProgressBar("parts", quiet=quiet) as bar:
+        bar.tell("compiling once, about a minute")
+        done = runs_warm_up.warm_up(workers=workers, progress=bar)
+    if as_json:
+        say_json(done.to_dict())
+    elif not quiet:
+        say_report(done.report.report)

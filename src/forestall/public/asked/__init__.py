@@ -1,0 +1,1 @@
+"""Functions for what commands answer: each hands a question to the use case of its command."""

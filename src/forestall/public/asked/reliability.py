@@ -1,0 +1,266 @@
+"""How machines fail, how often to checkpoint, how many spares to keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+
+from forestall._lazy import lazily
+from forestall.app.kit.study_result import StudyResult
+from forestall.app.kit.waiting import waiting
+from forestall.app.reliability.questions import (
+    FailureStudySettings,
+    IntervalQuestion,
+    SparesQuestion,
+)
+from forestall.app.site.given import RecordOptions, records_of
+from forestall.model.errors import ParameterError
+
+with lazily():
+    from forestall.app.reliability import interval as intervals
+    from forestall.app.reliability import spares as spare_nodes
+    from forestall.app.reliability.failures import report, study
+    from forestall.app.site.nodes import failure_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from forestall.app.kit.progress import Progress
+    from forestall.app.reliability.failures.study import FailureStudy
+    from forestall.app.reliability.interval import IntervalAnswer
+    from forestall.app.reliability.spares import SparesAdvice
+    from forestall.app.site.nodes.failure_rate import MeasuredRate
+
+Duration = str | float
+"""A duration: text such as ``"5m"``, or seconds."""
+
+
+class LogOptions(TypedDict, total=False):
+    """Which rows of a failure log; as `read_failures` has them."""
+
+    system: str | None
+    start: str | None
+    days: float | None
+    fold_nodes: int
+    failure_format: str | None
+    strict: bool
+
+
+def interval(
+    *files: str | Path,
+    checkpoint_cost: Duration | None = None,
+    mttf: Duration | None = None,
+    shape: float = 1.0,
+    nodes: int = 1,
+    wanted: Duration | None = None,
+    recall: float = 0.0,
+    ages: Duration = "steady",
+    restart: Duration = 0,
+    downtime: Duration = 0,
+    work: Duration | None = None,
+    **options: Unpack[RecordOptions],
+) -> IntervalAnswer:
+    """Say how often to checkpoint: the best interval, and how far the closed forms are from it.
+
+    Durations are text such as ``"5m"``, or seconds. Intervals count work between checkpoints.
+
+    Parameters
+    ----------
+    files : a site's records, from which a node's mean time to failure is measured
+    checkpoint_cost : time of a checkpoint; with records None: five minutes
+    mttf : a node's mean time to failure, where it is not measured
+    shape : Weibull shape of a node's life; 1 is the exponential
+    nodes : of the job
+    wanted : an interval that is wanted at least: how many nodes may the job have?
+    recall : share of the failures that a predictor foresees in time to save the work
+    ages : ``"new"``, ``"steady"``, or how long the nodes have been in use
+    restart, downtime : to read a checkpoint back; from a failure to the restart
+    work : length of the job without failures; None: long
+    options : as for `read_site`
+
+    Returns
+    -------
+    IntervalAnswer
+        `found.optimal` is the best interval, s; `job` the law of a job's time where `work` is given
+
+    Raises
+    ------
+    ParameterError
+        for what cannot be or does not fit together
+    TraceError
+        where a file cannot be used
+
+    Examples
+    --------
+    >>> import forestall as fs
+    >>> found = fs.interval(mttf="4d", checkpoint_cost="5m")
+    >>> round(found.found.optimal), found.table["name"].to_list()
+    (14201, ['young', 'daly_first', 'daly', 'optimal'])
+    """
+    rate = _rate(files, options)
+    if checkpoint_cost is None and rate is None:
+        raise ParameterError("checkpoint_cost", "", "the time of a checkpoint, such as 5m")
+    asked = IntervalQuestion(
+        checkpoint_cost=_text(checkpoint_cost),
+        mttf=_text(mttf),
+        shape=shape,
+        nodes=nodes,
+        wanted=_text(wanted),
+        recall=recall,
+        ages=_told(ages),
+        restart=_told(restart),
+        downtime=_told(downtime),
+        work=_text(work),
+    )
+    return intervals.answer(asked, rate)
+
+
+def spares(
+    *files: str | Path,
+    nodes: int,
+    duration: Duration,
+    target: float = 0.99,
+    mttf: Duration | None = None,
+    rate: float | None = None,
+    shape: float = 1.0,
+    ages: Duration | None = None,
+    pool: bool = False,
+    repair: Duration | None = None,
+    copies: int = 0,
+    **options: Unpack[RecordOptions],
+) -> SparesAdvice:
+    """Say how many spares it takes so that, with the wanted probability, no job waits for a node.
+
+    Durations are text such as ``"7d"``, or seconds.
+
+    Parameters
+    ----------
+    files : a site's records, from which the failure rate is measured
+    nodes : of the job, the spares among them; beside the spares of a pool
+    duration : how long
+    target : the wanted probability
+    mttf, rate : a node's mean time to failure; or failures per 1000 node-days (None: 6.5)
+    shape : Weibull shape of a node's life
+    ages : of the nodes at the start: ``"new"``, ``"steady"`` or a duration; None: steady for a pool
+    pool : all nodes work, and each failure takes a spare from a pool beside them
+    repair : failed nodes come back to the pool after so long; ``"measured"``: as records tell
+    copies : each checkpoint lies on its node and ``copies - 1`` neighbours; 0: it is never gone
+    options : as for `read_site`
+
+    Returns
+    -------
+    SparesAdvice
+        `found.spares`, None where no number suffices; `table`, the reliability by number
+
+    Raises
+    ------
+    ParameterError
+        for what cannot be or does not fit together
+    TraceError
+        where a file cannot be used
+
+    Examples
+    --------
+    >>> import forestall as fs
+    >>> fs.spares(nodes=256, duration="128h", mttf="102840h", shape=0.7).found.spares
+    7
+    """
+    asked = SparesQuestion(
+        nodes=nodes,
+        hours=_told(duration),
+        target=target,
+        mttf=_text(mttf),
+        rate=rate,
+        shape=shape,
+        ages=_text(ages),
+        pool=pool,
+        repair=_text(repair),
+        copies=copies,
+        measured=_rate(files, options),
+    )
+    return spare_nodes.answer(asked)
+
+
+def study_failures(
+    log: str | Path,
+    *,
+    clock: Literal["calendar", "uptime"] = "calendar",
+    families: Sequence[str] | None = None,
+    draws: int = 0,
+    seed: int = 1,
+    level: float = 0.95,
+    unit: Literal["s", "min", "h", "d"] = "h",
+    progress: Progress | None = None,
+    **reading: Unpack[LogOptions],
+) -> StudyResult[FailureStudy]:
+    """Say how a machine fails: rates, distributions, trend, years, causes, bad nodes, bursts.
+
+    Parameters
+    ----------
+    log : a failure log of any known format
+    clock : gaps run from failure to failure, or from repair to failure
+    families : distributions to rank; None: all
+    draws : samples to draw for p-values of fits; 0: none
+    seed, level : of draws; of intervals
+    unit : of gaps
+    progress : called now and then with steps done and all steps; None: a notebook shows a bar
+    reading : which rows of the log: system, start, days, fold_nodes, failure_format, strict
+
+    Returns
+    -------
+    StudyResult
+        its `study` holds everything, `tables` the tables of ``forestall reliability --out``
+
+    Raises
+    ------
+    TraceError
+        where the log cannot be used
+    ParameterError
+        for a setting that cannot be
+
+    Examples
+    --------
+    >>> import forestall as fs
+    >>> log = fs.generate_failures(16, 365, 1, rate_per_year=150)
+    >>> _ = log.table().select("time", "node", "downtime").write_csv("failures.csv")
+    >>> found = fs.study_failures("failures.csv", families=["weibull", "exponential"])
+    >>> found.to_dict()["failures"] == len(log)
+    True
+    """
+    chosen = None if families is None else tuple(families)
+    asked = FailureStudySettings(clock, chosen, draws, seed, level, unit)
+    with waiting(progress, "steps") as bar:
+        found = study.study(
+            Path(log), reading_of(reading), asked, bar or (lambda done, total: None)
+        )
+    return StudyResult(found, report.FOLDER)
+
+
+def reading_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of reading a failure log by the keys of commands; ParameterError for a name
+    that is none."""
+    for name in options:
+        if name not in LogOptions.__annotations__:
+            allowed = "one of " + ", ".join(LogOptions.__annotations__)
+            raise ParameterError("an option", name, allowed)
+    given = {name: value for name, value in options.items() if value is not None}
+    return {"from" if name == "start" else name: value for name, value in given.items()}
+
+
+def _rate(files: tuple[str | Path, ...], options: Mapping[str, Any]) -> MeasuredRate | None:
+    """Return a node's failure rate as records tell it; None where none are given."""
+    given = records_of(files, options)
+    if given.nothing:
+        for name, value in options.items():
+            raise ParameterError(name, value, "records to go with it: files, or slurm=True")
+        return None
+    return failure_rate.rate_of_records(given)
+
+
+def _text(given: Duration | None) -> str | None:
+    return None if given is None else _told(given)
+
+
+def _told(given: Duration) -> str:
+    """Return a duration as a question takes it, bare numbers as seconds."""
+    return given if isinstance(given, str) else f"{given:f}s"

@@ -1,0 +1,90 @@
+"""Examples of the functions hold, and what they can be told is what their commands can."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import inspect
+import pydoc
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import forestall as fs
+from forestall.app.judge.questions import AlarmSettings, How, ScoreQuestion
+from forestall.app.reliability.questions import (
+    FailureStudySettings,
+    IntervalQuestion,
+    SparesQuestion,
+)
+from forestall.app.site.futures.question import FuturesQuestion
+from forestall.app.site.given import BacktestQuestion, GivenRecords, LemonQuestion, RecordOptions
+
+FUNCTIONS = (
+    "assess_alarms", "assess_predictors", "assess_scores", "backtest_promises", "compare", "fit",
+    "fit_all", "interval", "lemons", "queue_futures", "simulate", "simulate_cycle",
+    "simulate_virtual", "site_report", "spares", "study_failures", "sweep", "warm_up",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("module", ["predictors", "records", "reliability"])
+def test_examples(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = doctest.testmod(import_module(f"forestall.public.asked.{module}"))
+    assert found.attempted > 5
+    assert not found.failed
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_help_shows_what_a_function_takes_and_gives(name: str) -> None:
+    function = getattr(fs, name)
+    assert function.__annotations__["return"]
+    assert "Parameters\n----------" in inspect.getdoc(function)  # type: ignore[operator]
+    shown = pydoc.plain(pydoc.render_doc(function))
+    assert f"{name}(" in shown
+    assert "(*args, **kwargs)" not in shown
+
+
+ASKED: tuple[tuple[Callable[..., Any], Any, set[str]], ...] = (
+    (fs.lemons, LemonQuestion, set()),
+    (fs.backtest_promises, BacktestQuestion, set()),
+    (fs.queue_futures, FuturesQuestion, set()),
+    (fs.interval, IntervalQuestion, {"ages", "restart", "downtime"}),
+    (fs.spares, SparesQuestion, {"hours", "measured"}),
+    (fs.study_failures, FailureStudySettings, set()),
+    (fs.assess_predictors, How, {"most"}),
+    (fs.assess_scores, ScoreQuestion, {"score"}),
+    (fs.assess_alarms, AlarmSettings, {"draws", "horizons"}),
+)
+
+
+@pytest.mark.parametrize(("function", "asked", "apart"), ASKED)
+def test_a_function_asks_with_the_defaults_of_its_command(
+    function: Callable[..., Any], asked: Any, apart: set[str]
+) -> None:
+    taken = inspect.signature(function).parameters
+    for field in dataclasses.fields(asked):
+        if field.name in apart:
+            continue
+        default = field.default
+        missing = inspect.Parameter.empty if default is dataclasses.MISSING else default
+        assert taken[field.name].default == missing, field.name
+
+
+def test_options_of_records_are_those_of_commands() -> None:
+    fields = {one.name for one in dataclasses.fields(GivenRecords)}
+    assert set(RecordOptions.__annotations__) == fields - {"paths", "spell"}
+
+
+def test_no_records_and_strange_options_are_refused() -> None:
+    with pytest.raises(fs.errors.ParameterError, match="expected files, failures=FILE"):
+        fs.lemons()
+    with pytest.raises(fs.errors.ParameterError, match="'zones' is not allowed"):
+        fs.lemons("jobs.txt", zones="UTC")  # type: ignore[call-arg]
+    with pytest.raises(fs.errors.ParameterError, match="records to go with it"):
+        fs.interval(mttf="4d", checkpoint_cost="5m", since="90d")
+    with pytest.raises(fs.errors.ParameterError, match="results of runs"):
+        fs.compare()
