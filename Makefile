@@ -22,7 +22,7 @@ SEED ?= 1
 COUNT ?= 0
 FORMATS ?= all
 
-.PHONY: help demo test debian lint types imports unit lowest constraints seeds live-seeds lies fuzz coverage clean
+.PHONY: help demo test site dist debian lint types imports unit lowest constraints seeds live-seeds lies fuzz coverage clean
 
 help:
 	@echo "make demo      install into $(DEMO) and run the demonstration"
@@ -36,6 +36,8 @@ help:
 	@echo "make fuzz      damaged files of every format, read by every command that takes them: SEED=,"
 	@echo "               COUNT=, FORMATS=, WORKERS=; finds are kept in fuzz-finds"
 	@echo "make coverage  the tests with compilation off, and what they reach"
+	@echo "make site      the documentation as pages: build/site/index.html"
+	@echo "make dist      wheel and sdist in dist/, checked; with absolute links: REPOSITORY=https://HOST/OWNER/NAME"
 	@echo "make clean     remove all environments and the caches"
 
 demo: $(DEMO)/.installed
@@ -48,13 +50,13 @@ test: debian lint types imports unit
 # tests are skipped, and say so.
 APT := DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::http::Timeout=30
 PACKAGES := $(shell cat $(addsuffix /debian-packages.txt, tests/slurm_cluster tests/qemu_machines \
-  tests/condor_pool tests/postgresql_server tests/chromium_browser tests/sftp_server tests/libvirt_hosts))
+  tests/condor_pool tests/postgresql_server tests/chromium_browser tests/sftp_server tests/libvirt_hosts tests/prometheus_rules))
 debian:
 	@missing=; for package in $(PACKAGES); do \
 	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q ' ok installed' || \
 	    missing="$$missing $$package"; \
 	done; \
-	if [ -z "$$missing" ]; then echo "Debian packages of a real Slurm, QEMU, libvirt, HTCondor, PostgreSQL, Chromium and OpenSSH: all there"; \
+	if [ -z "$$missing" ]; then echo "Debian packages of a real Slurm, QEMU, libvirt, HTCondor, PostgreSQL, Chromium, OpenSSH and promtool: all there"; \
 	elif [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
 	  echo "tests with real servers or a browser will be skipped: no root or no apt-get to install$$missing"; \
 	elif said=$$({ $(APT) update && \
@@ -105,6 +107,18 @@ lies: $(DEV)/.installed
 fuzz: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m fuzz --seed $(SEED) --count $(COUNT) --formats $(FORMATS) \
 	  --workers $(WORKERS)
+
+# Strict: a dead link or a page that is not in the navigation ends it.
+site: $(DEV)/.installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "open build/site/index.html"
+
+dist: $(DEV)/.installed
+	rm -rf dist
+	FORESTALL_REPOSITORY=$(REPOSITORY) $(BIN)/python -m build --no-isolation
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	@[ -n "$(REPOSITORY)" ] || echo "links are relative: before publishing, make dist REPOSITORY=https://HOST/OWNER/NAME"
 
 coverage: $(DEV)/.installed
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not slow" $(PYTEST_ARGS)

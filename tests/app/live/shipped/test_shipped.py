@@ -12,8 +12,15 @@ from typing import Any
 
 import pytest
 
+import forestall as fs
 from forestall.app.live.settings import read_live_settings
-from forestall.app.live.shipped.dashboard import PANELS, WIDTH, dashboard
+from forestall.app.live.shipped.dashboard import (
+    PANELS,
+    REPORT_PANELS,
+    WIDTH,
+    dashboard,
+    report_dashboard,
+)
 from forestall.app.live.shipped.write import DASHBOARD, UNITS, site_files, write_site_files
 from forestall.live.guard.settings import KEEPER, WARDEN
 from forestall.model.errors import InputError, ParameterError
@@ -34,6 +41,21 @@ def test_all_figures_of_dashboard_and_alerts_are_told() -> None:
     assert asked <= told_names(), sorted(asked - told_names())
 
 
+def test_all_figures_of_a_report_are_told(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    rules = yaml.safe_load(FILES["forestall-report-alerts.yml"])["groups"][0]["rules"]
+    asked = [one["expr"] for one in rules] + [q for one in REPORT_PANELS for q, _ in one.lines]
+    jobs, failures = tmp_path / "jobs.swf", tmp_path / "failures.csv"
+    write_swf(fs.generate_jobs(32, 1, days=10, load=0.8), jobs)
+    write_failures(fs.generate_failures(32, 10, 1, rate_per_year=3000), failures)
+    wanted = {name for text in asked for name in re.findall(r"\bforestall_\w+", text)}
+    told = fs.site_report(jobs, failures=failures, learn=False).openmetrics()
+    assert len(wanted) > 8
+    assert wanted <= set(re.findall(r"^(forestall_\w+)", told, re.MULTILINE))
+    for label, value in set(re.findall(r'(\w+)="([^"]*)"', " ".join(asked))):
+        assert f'{label}="{value}"' in told
+
+
 def test_labels_of_dashboard_and_alerts_are_told() -> None:
     values = set(re.findall(r'(\w+)!?="([^"]*)"', " ".join(queries())))
     told = told_names(labels=True)
@@ -48,8 +70,10 @@ def test_most_figures_are_on_the_dashboard() -> None:
     assert not absent, absent
 
 
-def test_panels_stand_beside_each_other() -> None:
-    told: dict[str, Any] = json.loads(dashboard())
+@pytest.mark.parametrize(("text", "panels"),
+                         [(dashboard(), PANELS), (report_dashboard(), REPORT_PANELS)])  # fmt: skip
+def test_panels_stand_beside_each_other(text: str, panels: tuple[Any, ...]) -> None:
+    told: dict[str, Any] = json.loads(text)
     taken: set[tuple[int, int]] = set()
     for panel in told["panels"]:
         at = panel["gridPos"]
@@ -58,12 +82,16 @@ def test_panels_stand_beside_each_other() -> None:
         assert not cells & taken
         taken |= cells
         assert panel["targets"]
-    assert len({panel["id"] for panel in told["panels"]}) == len(PANELS)
+    assert len({panel["id"] for panel in told["panels"]}) == len(panels)
 
 
-def test_alerts_say_what_is_wrong_and_how_bad_it_is() -> None:
+ALERTS = ("forestall-alerts.yml", "forestall-report-alerts.yml")
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_alerts_say_what_is_wrong_and_how_bad_it_is(name: str) -> None:
     yaml = pytest.importorskip("yaml")
-    [group] = yaml.safe_load(FILES["forestall-alerts.yml"])["groups"]
+    [group] = yaml.safe_load(FILES[name])["groups"]
     names = [rule["alert"] for rule in group["rules"]]
     assert len(set(names)) == len(names)
     for rule in group["rules"]:
@@ -71,11 +99,12 @@ def test_alerts_say_what_is_wrong_and_how_bad_it_is() -> None:
         assert rule["annotations"]["summary"]
 
 
-def test_prometheus_takes_the_rules(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ALERTS)
+def test_prometheus_takes_the_rules(name: str, tmp_path: Path) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
-        pytest.skip("promtool is not installed")
-    (tmp_path / "rules.yml").write_text(FILES["forestall-alerts.yml"])
+        pytest.skip("promtool is not installed (Debian package prometheus)")
+    (tmp_path / "rules.yml").write_text(FILES[name])
     done = subprocess.run(
         [promtool, "check", "rules", tmp_path / "rules.yml"],
         capture_output=True, text=True, check=False, timeout=60,

@@ -1,4 +1,4 @@
-"""A Grafana dashboard of the controller's figures, made of a table of panels."""
+"""Grafana dashboards, made of tables of panels: of a controller's figures, and of a report's."""
 
 from __future__ import annotations
 
@@ -63,12 +63,47 @@ PANELS: Final = (
 )  # fmt: skip
 
 
+UPPER: Final = '{bound="upper"}'
+REPORT_PANELS: Final = (
+    Panel("Node-hours used", "stat", "none",
+          (("forestall_capacity_used_node_seconds / 3600", ""),), 6, 4),
+    Panel("MTTF of a node", "stat", "s", (("forestall_node_mttf_seconds", ""),), 6, 4),
+    Panel("Lemons", "stat", "none", (("forestall_lemon_nodes", ""),), 6, 4),
+    Panel("Age of the newest record", "stat", "s",
+          (("time() - forestall_report_window_end_timestamp_seconds", ""),), 6, 4),
+    Panel("Node-hours by how runs ended", "timeseries", "none",
+          ((f"forestall_job_time_by_cause_node_seconds{UPPER} / 3600", "{{cause}}"),), 12),
+    Panel("Failures per 1,000 node-days, 95 % interval", "timeseries", "none",
+          tuple((f"forestall_node_failure_rate{end}_per_node_second * 86400000", legend)
+                for end, legend in (("", "rate"), ("_low", "low"), ("_high", "high"))), 12),
+    Panel("Best checkpoint interval, by nodes of a run", "timeseries", "s",
+          (("forestall_best_checkpoint_interval_seconds", "{{nodes}} nodes"),), 12),
+    Panel("What advice would have saved, node-hours", "timeseries", "none",
+          (("forestall_advice_saves_node_seconds / 3600", "{{kind}} {{nodes}}"),), 12),
+)  # fmt: skip
+"""What `forestall report --openmetrics` writes."""
+
+
 def dashboard() -> str:
-    """Return the dashboard as Grafana imports it."""
+    """Return the dashboard of a controller as Grafana imports it."""
+    return _dashboard(
+        PANELS, "forestall", "forestall", "Promises on a Slurm cluster, and how they were kept"
+    )
+
+
+def report_dashboard() -> str:
+    """Return the dashboard of a site's reports as Grafana imports it."""
+    return _dashboard(
+        REPORT_PANELS, "forestall-report", "forestall: site report",
+        "What the records of a site tell: forestall report --openmetrics",
+    )  # fmt: skip
+
+
+def _dashboard(panels: tuple[Panel, ...], uid: str, title: str, description: str) -> str:
     told = {
-        "uid": "forestall",
-        "title": "forestall",
-        "description": "Promises on a Slurm cluster, and how they were kept",
+        "uid": uid,
+        "title": title,
+        "description": description,
         "schemaVersion": 39,
         "version": 1,
         "editable": True,
@@ -82,15 +117,15 @@ def dashboard() -> str:
                  "query": "prometheus", "current": {}, "hide": 0}
             ]
         },
-        "panels": _panels(),
+        "panels": _panels(panels),
     }  # fmt: skip
     return json.dumps(told, indent=2) + "\n"
 
 
-def _panels() -> list[dict[str, Any]]:
+def _panels(panels: tuple[Panel, ...]) -> list[dict[str, Any]]:
     """Return the panels, side by side until a row is full."""
     made, x, y, tallest = [], 0, 0, 0
-    for number, one in enumerate(PANELS, 1):
+    for number, one in enumerate(panels, 1):
         if x + one.width > WIDTH:
             x, y, tallest = 0, y + tallest, 0
         place = {"x": x, "y": y, "w": one.width, "h": one.height}

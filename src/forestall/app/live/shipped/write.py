@@ -8,13 +8,19 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from forestall.app.live.shipped.dashboard import dashboard
+from forestall.app.live.shipped.dashboard import dashboard, report_dashboard
 from forestall.model.errors import InputError, ParameterError
 from forestall.traces.files.folders import filling
 
 UNITS: Final = ("forestall.service", "forestall-warden.service")
-PLAIN: Final = ("forestall.toml", "forestall.sysusers.conf", "forestall-alerts.yml")
+PLAIN: Final = (
+    "forestall.toml",
+    "forestall.sysusers.conf",
+    "forestall-alerts.yml",
+    "forestall-report-alerts.yml",
+)
 DASHBOARD: Final = "forestall-dashboard.json"
+REPORT_DASHBOARD: Final = "forestall-report-dashboard.json"
 HOMES: Final = ("/home/", "/root/", "/run/user/")
 SETTINGS: Final = "/etc/forestall/forestall.toml"
 
@@ -73,6 +79,7 @@ def site_files(settings: str = SETTINGS, program: str = "") -> Iterator[tuple[st
     for name in PLAIN:
         yield name, _shipped(name)
     yield DASHBOARD, dashboard()
+    yield REPORT_DASHBOARD, report_dashboard()
 
 
 def write_site_files(

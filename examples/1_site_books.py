@@ -1,0 +1,13 @@
+# %% [markdown]
+# # A site's books
+#
+# What do a site's own records tell? Here two weeks of generated failures stand in for them;
+# on a Slurm cluster it is `fs.site_report(slurm=True)`.
+# %%
+import forestall as fs
+
+failures = fs.generate_failures(nodes=64, days=14, seed=1, rate_per_year=1500)
+failures.table().write_csv("failures.csv")
+# %%
+found = fs.site_report("failures.csv", learn=False)
+found
