@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.live.runner.held import RunError
-from forestall.model.errors import InputError
+from forestall.model.errors import InputError, ParameterError
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import record_of
 
 FOLDER: Final = "checkpoint"
 TOLD, FILES, PROCESS = "image.json", "files", "process"
@@ -66,10 +67,10 @@ class ImageTold:
         """Return what an image says. Raises ImageError."""
         try:
             told = json_of((image / TOLD).read_bytes())
-            if told.pop("form") != FORM:
+            if not isinstance(told, dict) or told.pop("form", None) != FORM:
                 raise ImageError(f"{image} has another form than {FORM}")
-            made = cls(**told | {"words": tuple(told["words"]), "paths": tuple(told["paths"])})
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            made = record_of(cls, told)
+        except (OSError, ValueError, ParameterError) as error:
             raise ImageError(f"{image} is no image of a program: {error}") from None
         for path in made.paths:
             if (path and os.path.normpath(path) != path) or "\0" in path:
