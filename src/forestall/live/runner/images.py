@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from forestall.live.runner.held import RunError
 from forestall.model.errors import InputError, ParameterError
+from forestall.traces.files.atomic import atomic_path, flush
 from forestall.traces.files.documents import json_of
 from forestall.traces.files.records import record_of
 
@@ -60,7 +61,9 @@ class ImageTold:
 
     def write(self, image: Path) -> None:
         """Write it into an image. Raises OSError."""
-        (image / TOLD).write_text(json.dumps({"form": FORM, **asdict(self)}), encoding="utf-8")
+        text = json.dumps({"form": FORM, **asdict(self)})
+        with atomic_path(image / TOLD) as beside:  # from then on it is an image
+            beside.write_text(text, encoding="utf-8")
 
     @classmethod
     def read(cls, image: Path) -> ImageTold:
@@ -197,8 +200,8 @@ def _put(source: Path, target: Path, beside: Path) -> None:
     """Copy a file or folder beside its place, then take that. Raises OSError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if not source.is_dir():
-        _copy(source, beside)
-        os.replace(beside, target)
+        with atomic_path(target) as new:
+            _copy(source, new)
         return
     shutil.copytree(source, beside, symlinks=True, copy_function=_copy)
     if target.exists():
@@ -208,3 +211,4 @@ def _put(source: Path, target: Path, beside: Path) -> None:
         shutil.rmtree(old)
     else:
         beside.rename(target)
+    flush(target.parent)
