@@ -401,3 +401,94 @@ def test_names_of_files_are_no_patterns() -> None:
         )
     ]
     assert not patterns
+
+
+MAKERS = {"atomic_path", "filling", "_whole"}
+"""What gives a place beside, and puts it where it belongs once it is whole."""
+OWN_WAYS = {
+    "traces/files/atomic.py": "the one way itself",
+    "traces/files/folders.py": "the one way for folders",
+    "traces/files/packed.py": "writes to the place that it is given by the one way",
+    "traces/files/parquet.py": "writes to the place that it is given by the one way",
+    "_compile.py": "locks of the cache of kernels",
+    "adapters/criu/command.py": "a script in a folder of the run, for CRIU alone",
+    "adapters/dask/spread.py": "certificates in a temporary folder",
+    "app/reliability/design/report.py": "files of a folder in the making",
+    "app/kit/output.py": "writes to the place that it is given by the one way",
+    "cli/output.py": "standard output",
+    "live/agent/store.py": "damaged samples are put aside",
+    "live/contention/cgroup.py": "files of the kernel",
+    "live/contention/workload.py": "files of the kernel",
+    "live/guest/priority.py": "files of the kernel",
+    "live/guest/processes.py": "files of the kernel",
+    "live/runner/calls.py": "a word beside, then linked",
+    "live/runner/driver.py": "the output of a program is emptied",
+    "live/runner/holder.py": "files of the kernel",
+    "live/runner/images.py": "copies that keep holes, in a folder in the making",
+    "show/svg.py": "writes to the place that it is given by the one way",
+    "vaults/hosts/folder.py": "objects, beside and then renamed, of which a save awaits thousands",
+    "vaults/hosts/remote.py": "objects, on another machine",
+}
+"""Modules that write files by themselves, and why."""
+
+
+def bound_by_makers(function: ast.AST) -> set[str]:
+    """Return the names that a function gives to places that appear whole or not at all."""
+    return {
+        item.optional_vars.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.With)
+        for item in node.items
+        if isinstance(item.optional_vars, ast.Name) and isinstance(item.context_expr, ast.Call)
+        and getattr(item.context_expr.func, "id", "") in MAKERS
+    }  # fmt: skip
+
+
+def written_to(call: ast.Call) -> ast.expr | None:
+    """Return what a call writes to by itself; None where it does not."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if name in {"write_text", "write_bytes", "savefig"}:
+        return owner
+    if name in {"replace", "rename"} and getattr(owner, "id", "") == "os":
+        return call.args[0]
+    if name != "open" or getattr(owner, "id", "") == "os":
+        return None
+    own = owner is None or not call.args or isinstance(call.args[0], ast.Constant)
+    target = owner if owner is not None and own else call.args[0]
+    modes = [*call.args, *(one.value for one in call.keywords if one.arg == "mode")]
+    told = [one.value for one in modes if isinstance(one, ast.Constant)]
+    writes = any(isinstance(one, str) and re.fullmatch("[wx]b?[+]?", one) for one in told)
+    return target if writes else None
+
+
+def root_of(place: ast.AST) -> str:
+    """Return the name that a path begins with."""
+    while not isinstance(place, ast.Name):
+        inner = [getattr(place, one, None) for one in ("left", "value", "func")]
+        place = next((one for one in inner if isinstance(one, ast.AST)), ast.Name(""))
+    return place.id
+
+
+def own_writers() -> dict[str, list[str]]:
+    """Return the places where modules write files by themselves, by module."""
+    found: dict[str, list[str]] = {}
+    marks = ("write_text", "write_bytes", "open(", "savefig", "os.replace", "os.rename")
+    texts = {path: path.read_text(encoding="utf-8") for path in MODULES}
+    for path in (one for one, text in texts.items() if any(mark in text for mark in marks)):
+        for function in functions(path):
+            made = bound_by_makers(function)
+            for node in ast.walk(function):
+                place = written_to(node) if isinstance(node, ast.Call) else None
+                if place is not None and root_of(place) not in made:
+                    name = path.relative_to(PACKAGE).as_posix()
+                    found.setdefault(name, []).append(where(path, node))
+    return found
+
+
+def test_files_are_written_in_one_way() -> None:
+    found = own_writers()
+    new = [place for name, places in found.items() if name not in OWN_WAYS for place in places]
+    assert not new, f"write them by traces.files.atomic: {new}"
+    gone = set(OWN_WAYS) - set(found)
+    assert not gone, "they write nothing by themselves any more"

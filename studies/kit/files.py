@@ -37,6 +37,15 @@ def folder_for(out: str | Path) -> Path:
     return folder
 
 
+def flushed(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def write_all(
     folder: Path, figures: Mapping[str, Figure], texts: Mapping[str, str]
 ) -> tuple[Path, ...]:
@@ -54,7 +63,9 @@ def write_all(
             for name, text in texts.items():
                 (beside / name).write_text(text, encoding="utf-8")
             for name in names:
+                flushed(beside / name)
                 os.replace(beside / name, folder / name)
+            flushed(folder)
         finally:
             shutil.rmtree(beside)
     except OSError as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import forestall as fs
+from studies.kit.files import flushed
 from studies.kit.workers import over_workers
 
 if TYPE_CHECKING:
@@ -109,7 +111,10 @@ def _kept(path: Path, begun: Row) -> dict[str, list[Row]]:
         return {}
     mended = "".join(json.dumps(one) + "\n" for one in read)
     if mended != text:
-        path.write_text(mended, encoding="utf-8")
+        beside = path.with_name(f".{path.name}.new")
+        beside.write_text(mended, encoding="utf-8")
+        flushed(beside)
+        os.replace(beside, path)
     return {key: rows for one in read[1:] for key, rows in one.items()}
 
 

@@ -110,6 +110,17 @@ def whole() -> Iterator[None]:
         raise ParameterError("snapshot", type(error).__name__, f"whole data: {said}") from None
 
 
+def gone_on(generator: np.random.Generator | None, draws: Any) -> np.random.Generator | None:
+    """Return a generator that goes on where the kept one was, None where none was kept. Raises
+    ParameterError where there is none to go on."""
+    if draws is None:
+        return None
+    if generator is None:
+        raise ParameterError("generator", generator, "one, which goes on where it was")
+    generator.bit_generator.state = draws
+    return generator
+
+
 def _unpacked(plain: Any, named: Mapping[str, type]) -> Any:
     if not isinstance(plain, Mapping):
         return plain

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
+from forestall.engine import kept
 from forestall.engine.cycle.engine import CycleEngine
 from forestall.model.cycle import ESTIMATE, GuestDecision, GuestEvent, GuestEventKind
-from forestall.model.errors import TransitionError
+from forestall.model.errors import ParameterError, TransitionError
 from forestall.traces.streams import stream
 
 K = GuestEventKind
@@ -71,3 +74,46 @@ def test_a_restart_changes_no_decision() -> None:
                 one.handle([GuestEvent(now, K.HOST_STATE, h, state=0) for h in range(3)], now)
         told.append(answers)
     assert told[0] == told[1]
+
+
+def _kept() -> dict[str, Any]:
+    one = engine()
+    tried(one, 1, one.add_job(), one.add_job())
+    one.handle([GuestEvent(2, K.HOST_DRAINED, 2)], 2)
+    return json.loads(json.dumps(one.snapshot()))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "value"),
+    [
+        ("jobs", "host", 10**6), ("jobs", "status", 7), ("hosts", "guest", 10**6),
+        ("hosts", "state", -1), ("estimates", "host", 10**6), ("draws", None, 2.0),
+        ("at", None, -1),
+    ],
+)  # fmt: skip
+def test_what_points_outside_is_refused(path: str, name: str | None, value: float) -> None:
+    plain = _kept()
+    array = kept._unpacked(plain["state"][path], {})
+    array = np.ones(1) if not len(array) else array
+    (array if name is None else array[name])[0] = value
+    plain["state"][path] = kept.packed(array)
+    with pytest.raises(ParameterError, match=path):
+        CycleEngine.restore(plain, generator=np.random.default_rng())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plain: plain.update(now=2**70), lambda plain: plain.update(jobs=10**6),
+        lambda plain: plain.update(drained=[3]), lambda plain: plain.update(drained=["a"]),
+        lambda plain: plain["state"]["rules"].update(scheduler=3, own=4096),
+        lambda plain: plain["state"]["rules"].update(retry=0),
+        lambda plain: plain["state"].pop("hosts"), lambda plain: plain.pop("draws"),
+    ],
+)  # fmt: skip
+def test_what_is_no_snapshot_is_refused(change: Callable[[Any], Any]) -> None:
+    plain = _kept()
+    CycleEngine.restore(plain, generator=np.random.default_rng())
+    change(plain)
+    with pytest.raises(ParameterError):
+        CycleEngine.restore(plain, generator=np.random.default_rng())

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from forestall.decide.virtual.placement_kernels import BEST_FIT, RANDOM, Choosing
+from forestall.engine import kept
 from forestall.engine.virtual.engine import VirtualEngine
 from forestall.engine.virtual.state import TaskRules
 from forestall.model.errors import ParameterError, TransitionError
@@ -119,3 +122,53 @@ def test_a_restart_changes_no_decision(seed: int, strategy: int) -> None:
 def test_a_snapshot_of_another_engine() -> None:
     with pytest.raises(ParameterError, match="snapshot"):
         VirtualEngine.restore({"format": "forestall engine", "version": 1, "model": "cycle"})
+
+
+def _kept() -> dict[str, Any]:
+    one = engine(4, BEST_FIT, 2000)
+    for now in range(0, 60, 10):
+        job = new(one, now)
+        one.handle([TaskEvent(now, K.SUBMITTED, job), TaskEvent(now, K.PASS, 0)], now)
+    return json.loads(json.dumps(one.snapshot()))  # type: ignore[no-any-return]
+
+
+SPOILT: list[tuple[str, Any, int]] = [
+    ("jobs", "first", 10**6), ("jobs", "next", 10**6), ("jobs", "vm", -7), ("jobs", "status", 9),
+    ("jobs", "tasks", 2**40), ("vms", "node", 4), ("vms", "job", 10**6), ("vms", "task", 10**6),
+    ("vms", "target", 10**6), ("vms", "next_on_node", 10**6), ("vms", "move", 10**6),
+    ("spare", None, 10**6), ("places", None, 10**6), ("at", None, 10**6), ("at", None, -3),
+    ("fleet.nodes", "first", 10**6), ("fleet.nodes", "free", 10**9), ("fleet.order", None, 9),
+    ("fleet.place", None, 3), ("fleet.at", None, 0), ("fleet.roomiest", None, 900),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "name", "value"), SPOILT)
+def test_what_points_outside_is_refused(path: str, name: str | None, value: int) -> None:
+    plain = _kept()
+    holder = plain["state"]
+    *above, last = path.split(".")
+    for one in above:
+        holder = holder[one]
+    array = kept._unpacked(holder[last], {})
+    (array if name is None else array[name])[0] = value
+    holder[last] = kept.packed(array)
+    with pytest.raises(ParameterError, match=path):
+        VirtualEngine.restore(plain)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plain: plain.update(now="soon"), lambda plain: plain.update(jobs=10**6),
+        lambda plain: plain.update(tasks=-1), lambda plain: plain["state"].pop("fleet"),
+        lambda plain: plain["state"]["choosing"].update(strategy=3, own=4096),
+        lambda plain: plain["state"].update(books=plain["state"]["rules"]),
+        lambda plain: plain.update(stories=3), lambda plain: plain.update(draws={"bit": 1}),
+    ],
+)  # fmt: skip
+def test_what_is_no_snapshot_is_refused(change: Callable[[Any], Any]) -> None:
+    plain = _kept()
+    VirtualEngine.restore(plain, generator=np.random.default_rng())
+    change(plain)
+    with pytest.raises(ParameterError):
+        VirtualEngine.restore(plain, generator=np.random.default_rng())

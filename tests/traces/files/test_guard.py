@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.documents import MOST_DEEP, json_of, read_toml
-from forestall.traces.files.guard import reader, reading, within
+from forestall.traces.files.guard import quiet, reader, reading, within
 
 
 class PanicException(BaseException):
@@ -67,3 +69,61 @@ def test_json_of_any_depth_and_with_any_text(tmp_path: Path) -> None:
     path.write_bytes(b"a = '\xff'")
     with pytest.raises(TraceError, match="is not TOML"):
         read_toml(path)
+
+
+def _panics(text: str) -> None:
+    with quiet(), quiet():
+        os.write(2, text.encode())
+        raise PanicException("x")
+
+
+@pytest.fixture
+def no_backtrace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RUST_BACKTRACE", raising=False)
+
+
+TOLD = """
+thread 'async-executor-1' (7) panicked at crates/x.rs:3:9:
+assertion failed
+stack backtrace:
+   0: rust_begin_unwind
+             at a.rs:1
+note: run with it
+thread 'main' panicked at y.rs:1:1:
+unwrap on None
+"""
+
+
+@pytest.mark.usefixtures("no_backtrace")
+def test_what_rust_prints_of_a_panic_is_kept_back(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(PanicException):
+        _panics(f"before\n{TOLD}after\n")
+    assert capfd.readouterr().err == "before\nafter\n"
+    _said(TOLD)  # nothing was raised: it is somebody's matter
+    assert capfd.readouterr().err == TOLD
+    os.write(2, b"still there\n")
+    assert capfd.readouterr().err == "still there\n"
+
+
+@pytest.mark.usefixtures("no_backtrace")
+def test_a_second_thread_is_not_held_up(capfd: pytest.CaptureFixture[str]) -> None:
+    with quiet():
+        other = threading.Thread(target=lambda: _said("other\n"))
+        other.start()
+        other.join(20)
+        assert not other.is_alive()
+    assert capfd.readouterr().err == "other\n"
+
+
+def _said(text: str) -> None:
+    with quiet():
+        os.write(2, text.encode())
+
+
+def test_a_backtrace_that_is_asked_for_is_shown(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUST_BACKTRACE", "1")
+    with pytest.raises(PanicException):
+        _panics(TOLD)
+    assert "panicked" in capfd.readouterr().err

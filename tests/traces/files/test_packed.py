@@ -153,8 +153,19 @@ def test_a_window_that_is_too_large_is_told_apart_from_damage(
     path = tmp_path / "a.xz"
     pack(path, TEXT, ".xz")
     monkeypatch.setattr(budget, "left", lambda: 1000)
-    with pytest.raises(TraceError, match="needs too much memory: unpacking it failed"):
+    with pytest.raises(TraceError, match="needs too much memory; unpack it before: unpacking"):
         list(chunks_of_lines(path))
+
+
+def test_a_frame_may_not_ask_for_a_window_of_gigabytes(tmp_path: Path) -> None:
+    for power, fits in ((27, True), (28, False), (31, False)):
+        head = bytes([0x28, 0xB5, 0x2F, 0xFD, 0, (power - 10) << 3])
+        (tmp_path / "a.zst").write_bytes(head + ((3 << 3) | 1).to_bytes(3, "little") + b"a b")
+        if fits:
+            assert read_bytes(tmp_path / "a.zst") == b"a b\n"
+            continue
+        with pytest.raises(TraceError, match="needs too much memory; unpack it before"):
+            read_bytes(tmp_path / "a.zst")
 
 
 def test_a_text_that_would_not_fit_is_refused(

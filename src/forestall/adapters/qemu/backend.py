@@ -13,7 +13,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from forestall.adapters.qemu.guest import FolderError, Guest, MachineError, checked_name
 from forestall.adapters.qemu.migration import (
@@ -30,6 +30,7 @@ from forestall.live.machines.backend import MachineState, Moved, MoveError, Seen
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import record_of
 
 RECORD: Final = "machine.json"
 _LOOK: Final = 5.0
@@ -282,13 +283,11 @@ class QemuBackend:
     def _record(self, machine: str) -> _Record:
         path = self._place(machine) / RECORD
         try:
-            value: Any = json_of(path.read_text(encoding="utf-8"))
-            guest = Guest.from_json(value["guest"])
-            return _Record(guest, int(value["number"]), str(value["node"]), str(value["fate"]))
+            return record_of(_Record, json_of(path.read_bytes()))
         except FileNotFoundError:
             known = ", ".join(self._names()) or "there is none yet"
             raise ParameterError("machine", machine, f"one of the fleet: {known}") from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, ParameterError) as error:
             raise TraceError(path, f"is not what forestall wrote there: {error}") from None
 
     def _write(self, record: _Record) -> None:

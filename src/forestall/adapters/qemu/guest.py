@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from forestall.model.errors import ForestallError, ParameterError
+from forestall.traces.files.records import record_of
 
 PROGRAM: Final = "qemu-system-x86_64"
 MIB: Final = 2**20
@@ -111,8 +112,8 @@ class Guest:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        """Return the guest of such a form."""
-        return cls(**{**value, "more": tuple(value["more"])})
+        """Return the guest of such a form. Raises ParameterError."""
+        return record_of(cls, value)
 
 
 def command_line(guest: Guest, node: str, *, incoming: bool = False) -> list[str]:

@@ -33,6 +33,7 @@ from forestall.app.runs.sweep_figures import label_of, sweep_heatmap, sweep_line
 from forestall.app.runs.sweep_kept import ABOUT, Kept, Measures, is_sweep_folder
 from forestall.app.runs.sweep_words import means
 from forestall.model.errors import ForestallError, InputError, ParameterError
+from forestall.model.units import format_duration
 from forestall.show.page import page, write_page
 from forestall.show.result import ShownResult
 from forestall.show.style import has_matplotlib
@@ -55,6 +56,8 @@ FIGURES = "figures"
 MOST_CHUNK = 8
 PROCESS = 200_000_000
 """Bytes that a worker process takes before its first run, about."""
+LONG = 3600.0
+"""s from which on it is said beforehand how long a sweep will take."""
 WORTH_IT = 4.0
 """Seconds of work below which more processes cost more than they save."""
 
@@ -160,9 +163,12 @@ def run_sweep(
     began = time.monotonic()
     if workers is None and on is None and len(plan.points) > 1:
         measured(plan, logs, plan.points[0])  # compiled by now
-    short = (time.monotonic() - began) * len(plan.points) < WORTH_IT
-    number = _fitting(plan, logs, workers or (1 if short else cores()), given=workers is not None)
     total = len(plan.points)
+    takes = (time.monotonic() - began) * total
+    short = takes < WORTH_IT
+    number = _fitting(plan, logs, workers or (1 if short else cores()), given=workers is not None)
+    if on is None and takes / number > LONG:
+        tell(_how_long(total, takes, number))
     with Kept(out, plan.fingerprint, total, force=force) as kept:
         resumed = len(kept.done)
         try:
@@ -188,6 +194,14 @@ def run_sweep(
         table = table_of(plan, [kept.done[k] for k in range(total)])
     write_all(plan, table, out, report=report)
     return Swept(plan, table, out, resumed)
+
+
+def _how_long(points: int, takes: float, processes: int) -> str:
+    """Return how long a sweep will take, and how much of it an hour would do."""
+    fits = max(1, int(points * LONG / (takes / processes)))
+    whole = format_duration(round(takes / processes))
+    on = f"{processes} process{'es' if processes > 1 else ''}"
+    return f"{points:,} points take about {whole} on {on}; about {fits:,} fit into an hour"
 
 
 def _with_alike(

@@ -27,6 +27,7 @@ from forestall.engine.contract import (
 )
 from forestall.engine.cycle import entry_kernels as entries
 from forestall.engine.cycle import state as states
+from forestall.engine.cycle.kept_state import beside, taken_up
 from forestall.engine.cycle.state import (
     CONDOR,
     DONE,
@@ -51,6 +52,7 @@ from forestall.model.cycle import (
 )
 from forestall.model.errors import ParameterError, TransitionError
 from forestall.model.own import is_own
+from forestall.traces.files.held import Held
 
 _FIELDS = tuple(field.name for field in fields(GuestDecision))[3:]
 """What a decision tells as whole numbers: all but time, kind and reason."""
@@ -347,21 +349,18 @@ class CycleEngine:
         generator, which goes on where it was. Raises ParameterError for what is
         no snapshot of this engine."""
         kept.check_head(snapshot, "cycle")
-        state: CycleState = kept.unpacked(snapshot["state"], (CycleState, CycleRules))
-        made = cls.__new__(cls)
-        if own is not None:
-            state = state._replace(rules=state.rules._replace(own=own.asked.address))
-            own.estimates = state.estimates
-        made._state, made._own, made._generator = state, own, None
-        if snapshot["draws"] is not None:
-            if generator is None:
-                raise ParameterError("generator", generator, "one, which goes on where it was")
-            made._generator = generator
-            generator.bit_generator.state = snapshot["draws"]
-        made._jobs = snapshot["jobs"]
-        made._begin(validate)
-        made.now, made._stories = snapshot["now"], Stories.of_list(snapshot["stories"])
-        made._drained = set(snapshot["drained"])
+        made, held = cls.__new__(cls), Held(snapshot)
+        with kept.whole():
+            unpacked: CycleState = kept.unpacked(snapshot["state"], (CycleState, CycleRules))
+            state = taken_up(unpacked, asked=own is not None)
+            if own is not None:
+                state = state._replace(rules=state.rules._replace(own=own.asked.address))
+                own.estimates = state.estimates
+            made._state, made._own = state, own
+            made._generator = kept.gone_on(generator, snapshot["draws"])
+            made._begin(validate)
+            made.now, made._jobs, made._drained = beside(held, state)
+            made._stories = Stories.of_list(snapshot["stories"])
         return made
 
 

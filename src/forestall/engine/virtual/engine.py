@@ -30,6 +30,7 @@ from forestall.engine.growth import longer
 from forestall.engine.virtual import entry_kernels as entries
 from forestall.engine.virtual import seen_entry_kernels as seen
 from forestall.engine.virtual import state as states
+from forestall.engine.virtual.kept_state import beside, taken_up
 from forestall.engine.virtual.state import (
     NEW,
     RUNNING,
@@ -50,6 +51,7 @@ from forestall.model.virtual import (
     TaskReason,
 )
 from forestall.model.virtual_books import MOVE, RUN, STRUCK
+from forestall.traces.files.held import Held
 
 _FIELDS = ("job", "task", "source", "node", "rate", "deadline", "at")
 _K: Final = TaskEventKind
@@ -381,19 +383,17 @@ class VirtualEngine:
         generator, which goes on where it was. Raises ParameterError for what is
         no snapshot of this engine."""
         kept.check_head(snapshot, "virtual")
-        state: TaskState = kept.unpacked(snapshot["state"], _CLASSES)
-        if own is not None:
-            state = state._replace(choosing=state.choosing._replace(own=own.asked.address))
-        made = cls.__new__(cls)
-        made._state, made._own, made._generator = state, own, None
-        if snapshot["draws"] is not None:
-            if generator is None:
-                raise ParameterError("generator", generator, "one, which goes on where it was")
-            made._generator = generator
-            generator.bit_generator.state = snapshot["draws"]
-        made._jobs, made._tasks = snapshot["jobs"], snapshot["tasks"]
-        made._begin(validate)
-        made.now, made._stories = snapshot["now"], Stories.of_list(snapshot["stories"])
+        made, held = cls.__new__(cls), Held(snapshot)
+        with kept.whole():
+            unpacked: TaskState = kept.unpacked(snapshot["state"], _CLASSES)
+            state = taken_up(unpacked, asked=own is not None)
+            if own is not None:
+                state = state._replace(choosing=state.choosing._replace(own=own.asked.address))
+            made._state, made._own = state, own
+            made._generator = kept.gone_on(generator, snapshot["draws"])
+            made._begin(validate)
+            made.now, made._jobs, made._tasks = beside(held, state)
+            made._stories = Stories.of_list(snapshot["stories"])
         return made
 
 

@@ -104,6 +104,6 @@ class StorageEye:
             told = json_of((self._folder / STATE).read_bytes())
             if abs(self._wall() - float(told["at"])) <= FRESH:
                 return float(told["clients"]), float(told["bytes"])
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        except (OSError, ValueError, TypeError, LookupError, OverflowError):
             pass
         return math.nan, math.nan

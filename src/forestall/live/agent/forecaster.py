@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from forestall.live.agent.processes import GuestProcesses
 from forestall.live.agent.store import SAMPLES
+from forestall.model.errors import ParameterError
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import record_of
 
 EVERY: Final = 3600.0
 PATIENCE: Final = 600.0
@@ -122,8 +124,7 @@ class Forecaster:
     def _take(self, child: subprocess.Popen[bytes]) -> None:
         said, wrong = child.communicate()
         try:
-            told: dict[str, Any] = json_of(said)
-            self.latest = Forecast(**told)
-        except (ValueError, TypeError):
+            self.latest = record_of(Forecast, json_of(said))
+        except (ValueError, ParameterError):
             last = (wrong.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
             self._tell(f"no forecast: the process ended with {child.returncode}: {last[:200]}")

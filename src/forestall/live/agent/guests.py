@@ -10,6 +10,7 @@ from forestall.live.agent.processes import GuestProcesses
 from forestall.model.errors import of_system
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import LARGEST
 from forestall.traces.files.shared import make_own
 
 GUESTS: Final = "guests"
@@ -51,7 +52,8 @@ def _guest(path: Path) -> GuestProcesses | None:
         pgid, cgroup = told.get("pgid"), told.get("cgroup")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    if not _whole(pid) or not isinstance(created, int | float) or isinstance(created, bool):
+    number = isinstance(created, int | float) and not isinstance(created, bool)
+    if not _whole(pid) or not number or not 0 <= created <= LARGEST:
         return None
     return GuestProcesses(
         pid,
@@ -62,4 +64,4 @@ def _guest(path: Path) -> GuestProcesses | None:
 
 
 def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return type(value) is int and 0 < value <= LARGEST

@@ -11,21 +11,21 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
-import math
 import os
 import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Any, Final, NamedTuple
 
 from forestall.live.guest.processes import is_there
 from forestall.model.errors import ParameterError, TraceError, of_system
 from forestall.traces.files.atomic import atomic_path, flush
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import record_of, refused
 from forestall.traces.files.shared import check_not_planted, make_own, open_own
 
 GUESTS: Final = "guests"
@@ -195,7 +195,7 @@ class GuestFiles:
             raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
         try:
             return _record(json_of(raw))
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, ParameterError) as error:
             raise TraceError(path, f"is no guest's record ({error})") from None
 
     def write(self, record: StayRecord, *, alone: bool = False) -> None:
@@ -231,8 +231,9 @@ class GuestFiles:
         for line in lines:
             try:
                 entry = json_of(line)
-                float(entry["time"]), str(entry["state"]), str(entry["why"])
-            except (ValueError, TypeError, KeyError):
+                said = {name: entry[name] for name in _Entry._fields}
+                record_of(_Entry, said)
+            except (ValueError, TypeError, LookupError, ParameterError):
                 continue
             found.append(entry)
         return found
@@ -282,6 +283,14 @@ class GuestFiles:
             return True
         os.close(handle)
         return False
+
+
+class _Entry(NamedTuple):
+    """What every line of a log has."""
+
+    time: float
+    state: str
+    why: str
 
 
 def all_guests(folder: Path) -> list[GuestFiles]:
@@ -346,32 +355,13 @@ def changed(record: StayRecord, **changes: Any) -> StayRecord:
 
 
 def _record(told: Any) -> StayRecord:
-    """Return a record that was read. Raises ValueError for one that could not have been written."""
+    """Return a record that was read; what later versions add to it is left out. Raises
+    ParameterError for one that could not have been written."""
     if not isinstance(told, dict) or told.get("version") != VERSION:
         raise ValueError("another version, or no object")
-    hints = get_type_hints(StayRecord)
-    for one in fields(StayRecord):
-        if one.name not in told and one.default is MISSING and one.default_factory is MISSING:
-            raise ValueError(f"{one.name} is missing")
-    values = {key: value for key, value in told.items() if key in hints}
-    for key, value in values.items():
-        if not _fits(value, hints[key]) or (key in {"since", "checkpoint"} and value > _LAST):
-            raise ValueError(f"{key}: {json.dumps(value)[:40]}")
-    return StayRecord(**values | {"state": GuestState(values.get("state", GuestState.WAITING))})
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value of JSON is one of a field of this kind; numbers are 0 or more."""
-    if hint == list[str]:
-        return isinstance(value, list) and all(isinstance(word, str) for word in value)
-    if hint is GuestState:
-        return value in list(GuestState)
-    kinds = tuple(get_origin(one) or one for one in (get_args(hint) or (hint,)))
-    if get_origin(hint) is dict:
-        kinds = (dict,)
-    if value is None or isinstance(value, str | dict):
-        return isinstance(value, kinds)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    fits = float in kinds or (int in kinds and isinstance(value, int))
-    return fits and 0 <= value < math.inf
+    known = {one.name: told[one.name] for one in fields(StayRecord) if one.name in told}
+    found = record_of(StayRecord, known)
+    for name in ("since", "checkpoint"):
+        if getattr(found, name) > _LAST:
+            raise refused(name, getattr(found, name), f"at most {_LAST}")
+    return found

@@ -17,11 +17,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
-from forestall.model.errors import InputError, TraceError, of_system
+from forestall.model.errors import InputError, ParameterError, TraceError, of_system
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import LARGEST, record_of
 
 _SOON: Final = 0.2
 """s that a process needs to write its lease when it has the lock."""
@@ -65,11 +66,10 @@ class Position:
     def held(self) -> Lease | None:
         """Return the lease as it is written down; None where there is none."""
         try:
-            value: Any = json_of(self._path.read_text(encoding="utf-8"))
-            return Lease(str(value["holder"]), int(value["token"]), float(value["until"]))
+            return record_of(Lease, json_of(self._path.read_bytes()), least=-LARGEST)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, ParameterError):
             # Unreadable: it counts as held, until it can be renewed or is older than its life.
             return self._unreadable()
 

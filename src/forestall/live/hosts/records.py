@@ -12,16 +12,16 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from forestall.decide.virtual.sizes import Size
 from forestall.live.hosts.pool import Definition
-from forestall.model.errors import ForestallError, TraceError, of_system
+from forestall.model.errors import ForestallError, ParameterError, TraceError, of_system
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import record_of
 
 RECORD: Final = "record.json"
 
@@ -242,23 +242,8 @@ def _write(path: Path, record: MachineRecord | HostRecord) -> None:
 def _read(path: Path, kind: type[_Kind]) -> _Kind:
     """Return a record. Raises FileNotFoundError, and TraceError for what is none."""
     try:
-        value = json_of(path.read_text(encoding="utf-8"))
-        if kind is MachineRecord:
-            value["definition"] = _definition(value["definition"])
-            value["phase"] = Phase(value["phase"])
-        else:
-            value["state"] = HostState(value["state"])
-        made = kind(**value)
+        return record_of(kind, json_of(path.read_bytes()))
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, ParameterError) as error:
         raise TraceError(path, f"is not what forestall wrote there: {error}") from None
-    for one in fields(made):
-        told = getattr(made, one.name)
-        if one.type == "str" and not isinstance(told, str):
-            raise TraceError(path, f"is not what forestall wrote there: {one.name} is {told!r}")
-    return made
-
-
-def _definition(value: Any) -> Definition:
-    return Definition(**{**value, "size": Size(**value["size"])})

@@ -17,6 +17,7 @@ from typing import Final
 
 from forestall.live.runner.held import RunError
 from forestall.model.errors import InputError
+from forestall.traces.files.atomic import atomic_path
 
 ASK, ANSWER, LOCK = "ask", "answer", "lock"
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -89,10 +90,9 @@ def asked(place: Path) -> str | None:
 def answer(place: Path, told: Iterable[tuple[str, str]]) -> None:
     """Tell those who asked, by their words, what became of it: "" where all is well. Raises
     OSError."""
-    beside = place / f".{ANSWER}-{secrets.token_hex(4)}"
     lines = (f"{word} {' '.join(why.split())}\n" for word, why in told)
-    beside.write_text("".join(lines), encoding="utf-8")
-    beside.replace(place / ANSWER)
+    with atomic_path(place / ANSWER, sync=False) as beside:
+        beside.write_text("".join(lines), encoding="utf-8")
 
 
 def asking(place: Path) -> str:

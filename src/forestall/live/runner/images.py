@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from forestall.live.runner.held import RunError
-from forestall.model.errors import InputError
+from forestall.model.errors import InputError, ParameterError
+from forestall.traces.files.atomic import atomic_path, flush
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import record_of
 
 FOLDER: Final = "checkpoint"
 TOLD, FILES, PROCESS = "image.json", "files", "process"
@@ -59,17 +61,19 @@ class ImageTold:
 
     def write(self, image: Path) -> None:
         """Write it into an image. Raises OSError."""
-        (image / TOLD).write_text(json.dumps({"form": FORM, **asdict(self)}), encoding="utf-8")
+        text = json.dumps({"form": FORM, **asdict(self)})
+        with atomic_path(image / TOLD) as beside:  # from then on it is an image
+            beside.write_text(text, encoding="utf-8")
 
     @classmethod
     def read(cls, image: Path) -> ImageTold:
         """Return what an image says. Raises ImageError."""
         try:
             told = json_of((image / TOLD).read_bytes())
-            if told.pop("form") != FORM:
+            if not isinstance(told, dict) or told.pop("form", None) != FORM:
                 raise ImageError(f"{image} has another form than {FORM}")
-            made = cls(**told | {"words": tuple(told["words"]), "paths": tuple(told["paths"])})
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            made = record_of(cls, told)
+        except (OSError, ValueError, ParameterError) as error:
             raise ImageError(f"{image} is no image of a program: {error}") from None
         for path in made.paths:
             if (path and os.path.normpath(path) != path) or "\0" in path:
@@ -196,8 +200,8 @@ def _put(source: Path, target: Path, beside: Path) -> None:
     """Copy a file or folder beside its place, then take that. Raises OSError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if not source.is_dir():
-        _copy(source, beside)
-        os.replace(beside, target)
+        with atomic_path(target) as new:
+            _copy(source, new)
         return
     shutil.copytree(source, beside, symlinks=True, copy_function=_copy)
     if target.exists():
@@ -207,3 +211,4 @@ def _put(source: Path, target: Path, beside: Path) -> None:
         shutil.rmtree(old)
     else:
         beside.rename(target)
+    flush(target.parent)

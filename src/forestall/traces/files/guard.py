@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
+import re
+import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +23,12 @@ T = TypeVar("T")
 LOG: Final = logging.getLogger(__name__)
 GLANCE: Final = 0.02
 """s: a look at what a file is takes less, and is not told of."""
+_SAID: Final = re.compile(
+    rb"\n?thread '[^\n]*panicked at [^\n]*\n[^\n]*\n(?:stack backtrace:\n(?: +[^\n]*\n)*)?"
+    rb"(?:note: [^\n]*\n)?"
+)
+"""What Rust prints of a panic: where, why in one line, and how to learn more."""
+_ONE: Final = threading.RLock()
 PANIC = "PanicException"
 """Name of what Rust's panics become in Python: no Exception, and no name to import it by."""
 
@@ -60,6 +71,53 @@ def reading(path: Any) -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         said = f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
         raise TraceError(_named(path), f"cannot be read: it is damaged ({said})") from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep back what a library of Rust prints on standard error when it panics, for the one line
+    that is made of it tells the user more. Whatever else is printed meanwhile comes out after it;
+    with RUST_BACKTRACE in the environment everything does.
+
+    Standard error is the process's: while one thread is in here, others go through as they are.
+    """
+    if "RUST_BACKTRACE" in os.environ or not _ONE.acquire(blocking=False):
+        yield
+        return
+    try:
+        try:
+            real = os.dup(2)
+        except OSError:  # there is none
+            yield
+            return
+        with tempfile.TemporaryFile() as room:
+            _flush()
+            os.dup2(room.fileno(), 2)
+            said = _nothing_left_out
+            try:
+                yield
+            except BaseException:
+                said = functools.partial(_SAID.sub, b"")
+                raise
+            finally:
+                _flush()
+                os.dup2(real, 2)
+                os.close(real)
+                room.seek(0)
+                rest = said(room.read())
+                if rest:
+                    os.write(2, rest)
+    finally:
+        _ONE.release()
+
+
+def _nothing_left_out(text: bytes) -> bytes:
+    return text
+
+
+def _flush() -> None:
+    if sys.stderr is not None and not sys.stderr.closed:
+        sys.stderr.flush()
 
 
 @contextmanager

@@ -16,12 +16,11 @@ import numpy.typing as npt
 from forestall._compile import records
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS
+from forestall.traces.files.records import refused
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 _GREATEST: Final = 1e100
 """Greater numbers than this are none of ours: their products are infinite."""
-_LONG: Final = 60
-"""Characters of a value that an error shows, at most."""
 
 
 class Held:
@@ -202,13 +201,3 @@ def _spelled(dtype: np.dtype[Any], shape: Sequence[int | None]) -> str:
     """Return a type and a shape as docstrings have them."""
     what = "records" if dtype.names is not None else str(dtype)
     return f"{what}[{', '.join('n' if size is None else str(size) for size in shape)}]"
-
-
-def refused(name: str, value: Any, expected: str) -> ParameterError:
-    """Return the error about a value, which may be anything, shown on one short line."""
-    if isinstance(value, Mapping | list | tuple):
-        return ParameterError(name, f"{type(value).__name__} of {len(value)}", expected)
-    if isinstance(value, int) and abs(value) > 10**_LONG:  # Python does not spell all of them
-        return ParameterError(name, "a number of many digits", expected)
-    text = str(value)
-    return ParameterError(name, value if len(text) <= _LONG else f"{text[:_LONG]}...", expected)

@@ -29,6 +29,9 @@ PIECE = 2 << 10
 MOST_RATIO = 500
 """What unpacks to more than so many times its size is taken for a bomb, beyond `FREE_OF_RATIO`."""
 FREE_OF_RATIO = 64 << 20
+WINDOW = 128 << 20
+"""Bytes that a frame of Zstandard may ask to be kept while it is unpacked: what `zstd` itself takes
+without being told to take more."""
 SURE = 0.5
 """Share of what may be taken from which on what a file will take is told from what it took, and
 share of that by which it may be wrong."""
@@ -248,7 +251,8 @@ def _unpacked(path: str | Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
             most = max(1, budget.left())
             text = io.BufferedReader(_Frames(plain, lambda: lzma.LZMADecompressor(memlimit=most)))
         elif kind == "zstd":
-            text = io.BufferedReader(_Frames(plain, _zstandard().ZstdDecompressor().decompressobj))
+            unpacker = _zstandard().ZstdDecompressor(max_window_size=WINDOW)
+            text = io.BufferedReader(_Frames(plain, unpacker.decompressobj))
         else:
             text = plain
         yield text, plain
@@ -270,7 +274,8 @@ def _read(path: str | Path, file: BinaryIO, size: int) -> bytes:
 def _unusable(path: str | Path, error: Exception) -> TraceError:
     said = _first_line(error)
     what = "is cut off" if isinstance(error, EOFError) else "is damaged"
-    what = "needs too much memory" if "memory" in said.lower() else what  # a window, a dictionary
+    if "memory" in said.lower():  # a window, a dictionary
+        what = "needs too much memory; unpack it before"
     return TraceError(path, f"{what}: unpacking it failed ({said})")
 
 

@@ -21,7 +21,7 @@ from forestall.model.site.coded import UNTOLD, Coded
 from forestall.traces.files import budget
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
-from forestall.traces.files.guard import first_line, reading
+from forestall.traces.files.guard import first_line, quiet, reading
 from forestall.traces.files.pipes import readable
 
 with lazily():
@@ -95,7 +95,7 @@ def told_by(path: str | Path) -> dict[str, Any]:
     TraceError where the checksum of ours is another one."""
     check_sum(path)
     try:
-        with reading(path):
+        with reading(path), quiet():
             told = json_of(pl.read_parquet_metadata(readable(path)).get(KEY, "{}"))
     except TraceError:
         return {}
@@ -105,7 +105,7 @@ def told_by(path: str | Path) -> dict[str, Any]:
 def read_parquet(path: str | Path, columns: list[str] | None = None) -> pl.DataFrame:
     """Return a table. Raises TraceError where the file is damaged or none."""
     check_sum(path)
-    with reading(path):  # a panic of Polars, too
+    with reading(path), quiet():  # a panic of Polars, too
         try:
             _fits(path, columns)
             return pl.read_parquet(readable(path), columns=columns, glob=False)

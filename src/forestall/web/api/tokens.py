@@ -26,6 +26,7 @@ from forestall.model.errors import InputError, ParameterError, TraceError, of_sy
 from forestall.model.live.desk import SeenRole, Viewer
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import record_of
 
 PREFIX: Final = "fst_"
 """What tokens begin with, so that they are known where they leak."""
@@ -145,9 +146,9 @@ def _read(path: Path) -> Iterator[KeptToken]:
         if told["version"] != _VERSION:
             raise ValueError(f"of version {told['version']}")
         for one in told["tokens"]:
-            kept = KeptToken(str(one["name"]), one["role"], str(one["hash"]), int(one["made"]))
+            kept = record_of(KeptToken, one)
             if kept.role not in ROLES or not kept.hash.isascii() or not _NAME.fullmatch(kept.name):
                 raise ValueError("no name, no role, or no hash")
             yield kept
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, ParameterError) as error:
         raise TraceError(path, f"is no file of tokens: {error}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from forestall.model.errors import TraceError
+from forestall.model.errors import TraceError, brief
 from forestall.traces.files.documents import json_of
 
 CALIBRATION: Final = "calibration.json"
@@ -48,7 +48,7 @@ def calibrated_steps(folder: Path) -> list[tuple[float, int]]:
     told = json_of(path.read_bytes()).get("steps", [])
     try:
         found = [(float(load), int(nice)) for load, nice in told]
-    except (TypeError, ValueError):
-        raise TraceError(path, f"{told!r} are no steps; expected loads and nice values",
+    except (TypeError, ValueError, OverflowError):
+        raise TraceError(path, f"{brief(told)} are no steps; expected loads and nice values",
                          field="steps") from None  # fmt: skip
     return sorted(found)

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -39,6 +39,7 @@ from forestall.show.report import Report, Section
 from forestall.show.words import or_dash
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import record_of
 
 with lazily():  # guests that no vault has do without its extra
     from forestall.app.hosts.guest import outlive as outliving
@@ -175,14 +176,12 @@ def _read(place: Path) -> SubmittedGuest | None:
     """Return a submitted guest, None where there is none. Raises TraceError."""
     path = place / "guest.json"
     try:
-        told = json_of(path.read_bytes())
-        made = SubmittedGuest(**told)
-        return replace(made, words=tuple(made.words), stores=tuple(made.stores))
+        return record_of(SubmittedGuest, json_of(path.read_bytes()))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
-    except (ValueError, TypeError) as error:
+    except (ValueError, ParameterError) as error:
         raise TraceError(path, f"is no submitted guest ({error})") from None
 
 
