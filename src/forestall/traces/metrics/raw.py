@@ -219,7 +219,9 @@ def _with_shares(value: pl.DataFrame) -> dict[str, npt.NDArray[np.float64]]:
     for part, whole, share in SHARES:
         if part in columns and whole in columns and share not in columns:
             total = np.where(columns[whole] > 0, columns[whole], np.nan)
-            columns[share] = columns[part] / total
+            with np.errstate(over="ignore"):
+                found = columns[part] / total
+            columns[share] = np.where(np.isfinite(found), found, np.nan)
     return columns
 
 
