@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -85,24 +86,36 @@ def database(draw: Draw, data: bytes) -> bytes:
     """Damage a database of SQLite: its bytes, or a cell of it."""
     if draw.chance(0.3):
         return bytes_of_any(draw, data)
-    with sqlite3.connect(":memory:") as base:
-        base.deserialize(data)
+    with closing(sqlite3.connect(":memory:")) as base:
         try:
+            base.deserialize(data[:18] + b"\1\1" + data[20:])  # none in memory has a journal beside
             names = [name for (name,) in base.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table'"
             )]  # fmt: skip
-            name = draw.pick(names)
-            rows = base.execute(f"SELECT rowid, * FROM {name}").fetchall()
-            columns = [one[1] for one in base.execute("PRAGMA table_info({name})")]
-            if rows:
-                row, at = draw.pick(rows), draw.below(len(columns))
-                new = _cell(draw, row[at + 1])
-                base.execute("PRAGMA ignore_check_constraints = 1")
-                base.execute(f"UPDATE {name} SET {columns[at]} = ? WHERE rowid = ?", (new, row[0]))
-                base.commit()
-        except (sqlite3.Error, OverflowError, UnicodeError):
-            return bytes_of_any(draw, data)
-        return base.serialize()
+            name = draw.pick([name for name in names if _rows(base, name)])
+            row = draw.pick(_rows(base, name))
+            columns = [one[1] for one in base.execute(f"PRAGMA table_info({name})")]
+            at = draw.below(len(columns))
+            base.execute("PRAGMA ignore_check_constraints = 1")
+            guards = base.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+            triggers = guards.fetchall()
+            for trigger, _ in triggers:  # they would keep rows from being changed
+                base.execute(f"DROP TRIGGER {trigger}")
+            base.execute(
+                f"UPDATE {name} SET {columns[at]} = ? WHERE rowid = ?",
+                (_cell(draw, row[at + 1]), row[0]),
+            )
+            for _, made in triggers:
+                base.execute(made)
+            base.commit()
+            whole = base.serialize()
+        except (sqlite3.Error, OverflowError, UnicodeError, IndexError, MemoryError):
+            return bytes_of_any(draw, data)  # damaged already; an empty one is told as no memory
+    return whole[:18] + data[18:20] + whole[20:]
+
+
+def _rows(base: sqlite3.Connection, name: str) -> list[tuple[Any, ...]]:
+    return base.execute(f"SELECT rowid, * FROM {name}").fetchall()
 
 
 def _cell(draw: Draw, old: Any) -> Any:

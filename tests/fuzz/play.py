@@ -195,7 +195,10 @@ class Stage:
         changed = tuple(sorted(name for name in both if before[name] != after[name]))
         found = judged(
             outcome,
-            names=(*Path(file).parts, *(word for word in arguments if (folder / word).is_file())),
+            names=(
+                *Path(file).parts,
+                *(word for word in arguments if word[:2] == "--" or (folder / word).is_file()),
+            ),
             codes=format.codes,
             json_asked="--json" in arguments,
             seconds=self.seconds,

@@ -89,6 +89,16 @@ FINDS = (
          for k in range(1, 200)), "report {}", "wide.swf: its runs took 1.9e+15 node-hours"),
     Find("arms.csv", b"node,arm,pair\nn1,act,0\nn2,control,0\nn3,act,1\n",
          "assess trial {} sacct.txt", "arms.csv: pair: expected one node to act on"),
+    Find("cluster.toml", toml(CLUSTER, 'ages = "steady"', "ages = 1e308"), "design {} --json", "",
+         0),
+    Find("meminfo", b"#Time,Time_usec,ProducerName,component_id,job_id,app_id,MemTotal,Active\n"
+         + b"".join(b"17672252%02d.000,0,n0,0,0,0,1e-320,244\n" % k for k in range(20)),
+         "traces info {} --as metrics", "", 0),
+    Find("records.csv", b"job,start,end,state,nodes,cores\n1,9000,10399,FAILED,n[4-6],12\n"
+         b"2,109000,110399,FAILED,n[4-6],12\n",
+         "assess plan-trial {} --effect 0.3", "records.csv: holds 1 days of "),
+    Find("serve.toml", b"[serve]\nledger = 'sqite:///l.db'\noperators = ['ops']\n",
+         "doctor --settings {}", "serve.toml: ledger: 'sqite:///l.db' is not allowed"),
     Find("alarms.csv", b"time,node\n100,1\n", "assess alarms {} --failures failures.csv", "", 0),
     Find("alarms.csv", b"time,node\n900000000,1\n",
          "assess alarms {} --failures failures.csv --days 2", "No alarms", 0),

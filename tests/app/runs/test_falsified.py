@@ -44,6 +44,24 @@ def test_a_few_lies_are_found_or_listed(name: str, made: object) -> None:
     assert not fates(folder, Random(name).sample(every, EACH))["escaped"]
 
 
+@pytest.mark.parametrize(
+    ("name", "file", "field", "how"),
+    [
+        ("virtual", "summary.json", "strategy", "gone"),
+        ("virtual-quiet", "migrations.csv", "*", "exchanged"),
+        ("cycle-condor", "decisions.csv", "host", "emptied"),
+        ("cycle-condor", "summary.json", "events", "by a little"),
+    ],
+)
+def test_lies_that_once_passed_or_broke_it(
+    name: str, file: str, field: str, how: str, made: object
+) -> None:
+    folder = made(name)  # type: ignore[operator]
+    some = [lie for lie in lies(folder) if (lie.file, lie.field) == (file, field)]
+    told = [lie for lie in some if how in lie.how]
+    assert len(fates(folder, told)["found"]) == len(told) == 1
+
+
 NUMBERS = ("promises_kept", "brier", "jobs_count", "makespan", "wait.mean", "response.p95")
 
 

@@ -27,6 +27,7 @@ SUMMARY = {
     **by_hand.MEASURES,
     "job_completion_interval": [0.1876163064826506, 0.8123836935173494],  # Wilson's: 3 of 6
     "task_completion_interval": [0.20305246572163624, 0.613809583977621],  # 7 of 18
+    "strategy": by_hand.stop_and_copy().parameters.strategy,
     "parameters": by_hand.stop_and_copy().parameters.model_dump(),
 }
 

@@ -113,10 +113,10 @@ def _of_all(folder: Path) -> list[Check]:
     parameters = summary.value("parameters", (dict,), "parameters")
     finding.all(
         [
-            f"{name} is {summary.held[name]}, and {parameters[name]} in the parameters"
+            f"{name} is {summary.held.get(name)}, and {parameters[name]} in the parameters"
             for name in ("seed", model.decides)
-            if name in summary.held and name in parameters
-            and summary.held[name] != parameters[name]
+            if name in parameters and (name in summary.held or name == model.decides)
+            and summary.held.get(name) != parameters[name]
         ]
     )  # fmt: skip
     return [*found, finding.check(f"seed and {model.decides}, as the parameters have them")]

@@ -35,7 +35,8 @@ class Integral:
         first = self.times[0]
         parts = self._between(self.times[:-1], self.times[1:])
         zeroth, weighted = (np.concatenate([[0.0], np.cumsum(part)]) for part in parts)
-        self._sums = (first + zeroth, 0.5 * first**2 + weighted)
+        with np.errstate(over="ignore"):
+            self._sums = (first + zeroth, 0.5 * first**2 + weighted)
         self._tail = np.concatenate([np.cumsum(parts[0][::-1])[::-1], [0.0]])
         self.total = float(self._sums[0][-1])
 

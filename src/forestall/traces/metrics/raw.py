@@ -161,8 +161,9 @@ def _merged(whole: RawSamples) -> RawSamples:
     metrics = [f"m{k}" for k in range(whole.value.width)]  # their own names may be "node"
     table = whole.value.rename(dict(zip(whole.value.columns, metrics, strict=True)))
     table = table.with_columns(whole.node.alias("node"), pl.Series("time", whole.time))
+    # Not drop_nulls().first(): of that Polars 1.32.0 makes numbers that are nowhere in the table.
     one = table.group_by("node", "time", maintain_order=True).agg(
-        pl.col(name).drop_nulls().first() for name in metrics
+        pl.col(name).filter(pl.col(name).is_not_null()).first() for name in metrics
     )
     back = dict(zip(metrics, whole.value.columns, strict=True))
     return RawSamples(
@@ -219,7 +220,9 @@ def _with_shares(value: pl.DataFrame) -> dict[str, npt.NDArray[np.float64]]:
     for part, whole, share in SHARES:
         if part in columns and whole in columns and share not in columns:
             total = np.where(columns[whole] > 0, columns[whole], np.nan)
-            columns[share] = columns[part] / total
+            with np.errstate(over="ignore"):
+                found = columns[part] / total
+            columns[share] = np.where(np.isfinite(found), found, np.nan)
     return columns
 
 

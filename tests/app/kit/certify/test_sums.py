@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from forestall.app.kit.certify.sums import (
     close,
     differences,
     measured,
+    passes,
     per,
     total,
     unlike,
@@ -29,6 +31,20 @@ def test_sums_of_each_owner_and_of_all() -> None:
     large = np.full(8, 2**62)
     assert total(large) == 8 * 2**62
     assert total(-large) == -8 * 2**62
+
+
+def test_passes_end_seconds_that_have_other_events() -> None:
+    def wrong(time: list[int], passing: list[int], *, each: bool = False) -> list[int]:
+        finding = Finding()
+        passes(finding, np.array(time), np.array(passing, dtype=np.bool_), each=each)
+        return [finding.count, int(re.findall(r"\d+", finding.first + "0")[0])]
+
+    assert wrong([1, 1, 4, 4, 9], [0, 1, 0, 1, 0], each=True) == [0, 0]
+    assert wrong([1, 1, 5], [0, 0, 0], each=True) == [0, 0]
+    assert wrong([1, 2, 4, 4], [0, 1, 0, 1]) == [1, 3]
+    assert wrong([1, 1, 1, 4], [0, 1, 0, 0]) == [1, 3]
+    assert wrong([1, 1, 4, 9], [0, 1, 0, 0]) == [0, 0]
+    assert wrong([1, 1, 4, 9], [0, 1, 0, 0], each=True) == [1, 4]
 
 
 def test_columns_that_differ_are_told_as_in_the_files() -> None:

@@ -183,7 +183,7 @@ CHOICES: Final[dict[str, Callable[[Facts, Int, Int], tuple[Int, Int]]]] = {
 def _speeds(run: Facts, finding: Finding) -> None:
     """Ranks are what the hosts' speeds give."""
     told = run.log.decisions
-    here, rank = told.kind == GuestDecisionKind.START, told.rank
+    here, rank = (told.kind == GuestDecisionKind.START) & (told.host != NONE), told.rank
     most = run.most[np.where(here, told.host, 0)]
     odd = here & ((rank > most) | ((rank != most) & (run.given.rank == "speed")))
     text = "host {0} has rank {1}, which its speed does not give (decisions.csv, line {2})"

@@ -131,6 +131,9 @@ def plan(
     found = measured(records, asked.failed_states, asked.ignored_states, reading.get("days"))
     progress(1, 2)
     daily = found.by(asked.measure)
+    if min(daily.shape) < 2 and reading.get("days") is None:
+        text = "holds {1} days of {0} nodes; expected two or more of each"
+        raise TraceError(jobs, text.format(*daily.shape))
     spread = spread_of_nodes(daily)
     most = records.nodes // 2
     pairs = most if asked.pairs is None else asked.pairs

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.app.kit.certify.finding import Finding, Told
-from forestall.app.kit.certify.sheet import Int, Summary
+from forestall.app.kit.certify.sheet import Bool, Int, Summary
 
 
 def per(owner: Int, count: int, values: Int | None = None) -> Int:
@@ -86,6 +86,19 @@ def unlike_rows(
     for rows, times in (one, other) if once else ():
         twice = times > 1
         finding.where(twice, text, names[rows[:, 0]], rows[:, 1:].tolist())
+
+
+def passes(finding: Finding, time: Int, passing: Bool, *, each: bool = False) -> None:
+    """Note what is wrong with the passes among events: each is the last of a second that has other
+    events; with `each`, where there are any, every second but the last has one."""
+    line = np.arange(len(time)) + 2
+    last = np.append(time[1:] != time[:-1], True)
+    alone = np.append(True, time[1:] != time[:-1])
+    odd = passing & (~last | alone)
+    finding.where(odd, "events.csv, line {0}: a pass that does not end its second", line)
+    if each and passing.any():
+        open_still = last & ~passing & (time < time.max())
+        finding.where(open_still, "events.csv, line {0}: a second without a pass", line)
 
 
 # ---------------------------------------------------------------------------------------- measures

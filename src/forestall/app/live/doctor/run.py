@@ -13,6 +13,7 @@ from forestall.app.live.client.connection import ServerOptions
 from forestall.app.live.doctor import checks, slurm
 from forestall.app.live.doctor.checks import CheckState, DoctorCheck, PlaceQuestion
 from forestall.model.cluster.faults import LookError
+from forestall.model.errors import ParameterError, TraceError
 
 with lazily():
     from forestall.adapters.slurm.control import by_rest, http
@@ -24,12 +25,18 @@ def all_checks(asked: PlaceQuestion, options: ServerOptions) -> Iterator[DoctorC
 
     Raises TraceError for settings that cannot be read, ParameterError for an address that is none.
     """
+    given = asked
     if asked.settings is not None:
         asked, options = with_settings(asked, options)
     yield from checks.extras()
     yield from slurm.slurm()
     yield slurmrestd(asked.rest)
-    yield from checks.ledger(asked.ledger)
+    try:
+        yield from checks.ledger(asked.ledger)
+    except ParameterError as error:
+        if given.ledger or asked.settings is None:
+            raise
+        raise TraceError(asked.settings, str(error)) from None
     yield from checks.server(options)
 
 

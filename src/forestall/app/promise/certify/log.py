@@ -14,7 +14,7 @@ from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.intervals import spread
 from forestall.app.kit.certify.sheet import Int, Reals, Rows, Sheet
-from forestall.app.kit.certify.sums import per, unlike_rows
+from forestall.app.kit.certify.sums import passes, per, unlike_rows
 from forestall.app.promise.certify.files import FailureRows, PromiseRun, Texts, probability
 from forestall.app.promise.certify.pieces import outages_of
 from forestall.model.decisions import DecisionKind
@@ -137,6 +137,7 @@ class LoggedPromises:
         played = [failures.node, failures.time, until]
         unlike_rows(finding, text, said, played, nodes, once=False)
         self._recovered(events.take(events.kind == EventKind.NODE_RECOVERED), finding)
+        passes(finding, events.time, events.kind == EventKind.PASS, each=True)
         for kind, mine, what in (
             (EventKind.CHECKPOINT_REQUESTED, jobs.checkpoints + jobs.skipped, "requests"),
             (EventKind.CHECKPOINT_FINISHED, run.of_jobs(run.runs.completed), "ends"),

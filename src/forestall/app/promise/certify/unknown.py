@@ -31,6 +31,7 @@ def unchecked(parameters: Mapping[str, Any], *, logged: bool) -> tuple[Unchecked
                 "(simulate with {log_events} logs the decisions)",
             )
         )  # fmt: skip
+        found.append(Unchecked("failures.csv", ("time",), "of failures while their node was down"))
     else:
         why = "failures after the last one played, and what lies between those that were"
         found.append(Unchecked("foreseen.csv", ("*",), why))

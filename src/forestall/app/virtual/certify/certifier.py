@@ -57,14 +57,21 @@ ALWAYS = (
     Unchecked("failures.csv", ("downtime",), "of outages that last beyond the run"),
 )  # fmt: skip
 LOGGED = (
-    Unchecked("events.csv", ("at",), "times predicted of nodes, where nothing turned on them"),
-)
+    Unchecked(
+        "events.csv", ("at", "time"),
+        "times predicted of nodes, and when they were told, where nothing turned on them",
+    ),
+)  # fmt: skip
 QUIET = (
     Unchecked("jobs.csv", ("deadline",), "the requested time is not here"),
+    Unchecked("failures.csv", ("time",), "of failures while their node was down"),
     Unchecked("failures.csv", ("predicted",), "predictions are logged with {log_events}"),
     Unchecked("migrations.csv", ("predicted",), "predictions are logged with {log_events}"),
 )
-UNLOGGED = "which node was chosen (simulate with {log_events}: then the decisions are made again)"
+UNLOGGED = (
+    "which node was chosen, and which of several was left first in one second (simulate with "
+    "{log_events}: then the decisions are made again)"
+)
 
 
 def certify_virtual(folder: Path) -> Certificate:

@@ -14,7 +14,7 @@ from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.finding import Finding
 from forestall.app.kit.certify.intervals import spread
 from forestall.app.kit.certify.sheet import NONE, Int, Rows, Sheet
-from forestall.app.kit.certify.sums import unlike_rows
+from forestall.app.kit.certify.sums import passes, unlike_rows
 from forestall.app.virtual.certify.facts import Facts
 from forestall.model.virtual import TaskDecisionKind, TaskEventKind
 from forestall.model.virtual_books import Begun, Ended
@@ -112,6 +112,7 @@ def events(run: LoggedTasks, finding: Finding) -> str:
     back = np.zeros(len(told), dtype=np.bool_)
     back[1:] = told.time[1:] < told.time[:-1]
     finding.where(back, "events.csv, line {0}: before the event above it", line)
+    passes(finding, told.time, told.kind == TaskEventKind.PASS)
     asked, every = told.take(told.kind == TaskEventKind.SUBMITTED), np.arange(len(jobs))
     text = "job {0}: submission (time, tasks, work in thousandths, deadline) {1} is only in one of "
     text += "events.csv and jobs.csv"

@@ -28,6 +28,7 @@ def moves_and_stays(run: Facts, finding: Finding) -> str:
     early = (moves.predicted != NONE) & (moves.time < moves.predicted - given.lead)
     text = "task {1} of job {0} moves at {2}, for {3} (migrations.csv, line {4})"
     finding.where(early, text, names, moves.number, moves.time, moves.predicted, line)
+    _check_order(run, finding)
     _check_overload(run, finding)
     move, stay = _matched(run, finding)
     here = run.stays.take(stay)
@@ -36,6 +37,18 @@ def moves_and_stays(run: Facts, finding: Finding) -> str:
     _check_broken(run, finding, move[reserved], here.take(reserved))
     arrived = int((moves.outcome == MoveEnd.ARRIVED).sum())
     return f"{len(moves)} moves, {arrived} arrived"
+
+
+def _check_order(run: Facts, finding: Finding) -> None:
+    """A node that is predicted to fail is left in order of (deadline, job, task)."""
+    moves = run.moves
+    deadline, index = run.jobs.deadline[moves.job], moves.index
+    of = np.stack((moves.time, moves.source, moves.predicted), axis=1)
+    same = (of[1:] == of[:-1]).all(axis=1) & (moves.predicted[1:] != NONE)
+    back = deadline[1:] < deadline[:-1]
+    back |= (deadline[1:] == deadline[:-1]) & (index[1:] < index[:-1])
+    text = "stands after that of a task with a later deadline, or of a later job"
+    _note(run, finding, np.arange(1, len(moves)), same & back, text)
 
 
 def _check_overload(run: Facts, finding: Finding) -> None:
