@@ -22,7 +22,7 @@ UNHALVED: Final = 128
 """Of so many numbers at most NumPy does not sum halves by themselves."""
 
 
-class Shares(NamedTuple):
+class ShareRows(NamedTuple):
     """Mean shares of a host's windows, and what they are told from: the pasts of hosts, the samples
     that began before the window to come, int64[w] the samples with which windows begin, int8[hosts,
     w] the states that they begin in, and whether the means are those of the windows that began in
@@ -48,7 +48,7 @@ class Sketch(NamedTuple):
 
     curves: Any
     drawn: npt.NDArray[np.int64]
-    shares: Shares
+    shares: ShareRows
     full: npt.NDArray[np.float64]
     fresh: npt.NDArray[np.float64]
 

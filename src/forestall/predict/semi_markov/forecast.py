@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.cycle import MILLION
-from forestall.predict.semi_markov.curve_kernels import Shares, Sketch, draw_all, tell_all
+from forestall.predict.semi_markov.curve_kernels import ShareRows, Sketch, draw_all, tell_all
 from forestall.predict.semi_markov.first_failure_kernels import RUNNING, new_room
 from forestall.predict.semi_markov.forecast_kernels import (
     APART,
@@ -104,7 +104,7 @@ def new_sketch(speed: Floats, steps: int, step: int, *, memory: int = 0) -> Sket
     return Sketch(drawn, made, shares, speed * float(step), fresh)
 
 
-def sketch_of(room: Sketch, shares: Shares, reliability: Floats) -> Sketch:
+def sketch_of(room: Sketch, shares: ShareRows, reliability: Floats) -> Sketch:
     """Return curves of which nothing is drawn yet, in room that is there: what was drawn in it
     before is written over. Arrays are C-ordered."""
     room.drawn[:] = 0
@@ -120,7 +120,7 @@ def sketch_from(drawn: HostCurves) -> Sketch:
     return Sketch(drawn, made, shares, np.empty(hosts), np.empty(terms - 1))
 
 
-def told_shares(share: Floats, hosts: int) -> Shares:
+def told_shares(share: Floats, hosts: int) -> ShareRows:
     """Return shares that are all told, float64[hosts, 2, n]."""
     none, steps = np.zeros(0, dtype=np.int64), share.shape[-1]
     pasts = PastArrays(
@@ -130,7 +130,7 @@ def told_shares(share: Floats, hosts: int) -> Shares:
     told = np.full((hosts, RUNNING), steps, dtype=np.int64)
     began = np.empty((hosts, 0), dtype=np.int8)
     scratch = np.empty(steps), np.empty(steps, dtype=np.int32)
-    return Shares(pasts, 0, none, began, True, share, told, *scratch)
+    return ShareRows(pasts, 0, none, began, True, share, told, *scratch)
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class HostPasts:
 
     def foretell(
         self, out: Outlook, start: int, *, days: int, pooled: bool, by_state: bool
-    ) -> Shares:
+    ) -> ShareRows:
         """Write the chances of all hosts to stay from Unix time `start` on, and return of what
         their shares are told, step by step as they are asked for; see `foretold`. Not for two
         threads at once."""
@@ -253,7 +253,7 @@ class HostPasts:
             pool(reliability, len(begins), out=reliability)
         told = np.zeros((len(every), RUNNING), dtype=np.int64)
         scratch = np.empty(steps), np.empty(steps, dtype=np.int32)
-        return Shares(self.arrays, samples, begins, began, by_state, share, told, *scratch)
+        return ShareRows(self.arrays, samples, begins, began, by_state, share, told, *scratch)
 
 
 def foretold(

@@ -9,7 +9,7 @@ import numpy as np
 from forestall.model.arrays import Floats
 from forestall.model.errors import ParameterError
 from forestall.model.hosts import HostTraces
-from forestall.predict.semi_markov.curve_kernels import Shares, Sketch, draw_all
+from forestall.predict.semi_markov.curve_kernels import ShareRows, Sketch, draw_all
 from forestall.predict.semi_markov.first_failure_kernels import RUNNING
 from forestall.predict.semi_markov.forecast import (
     HostCurves,
@@ -52,7 +52,7 @@ class Forecasts:
         self.hosts, self.parameters = hosts, parameters
         self.made = 0
         self._pasts: HostPasts | None = None
-        self._kept: dict[int, tuple[Shares, Floats]] = {}
+        self._kept: dict[int, tuple[ShareRows, Floats]] = {}
         self._keeps = kept
         self._room: tuple[Outlook, Sketch] | None = None
         self.states: HostRuns = prepare_hosts(hosts, parameters)
@@ -103,7 +103,7 @@ class Forecasts:
         shape = (len(self.hosts), RUNNING)
         return Outlook(np.empty((*shape, self.steps)), np.empty((*shape, self.steps + 1)))
 
-    def _made(self, slot: int, room: Outlook) -> tuple[Shares, Floats]:
+    def _made(self, slot: int, room: Outlook) -> tuple[ShareRows, Floats]:
         """Return shares and chances to stay of a slot, made now: to keep, or written into the
         room."""
         parameters = self.parameters
