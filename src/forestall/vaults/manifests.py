@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from forestall.traces.files.held import Held, refused
+from forestall.traces.files.held import Held
+from forestall.traces.files.records import refused
 from forestall.vaults.codes import MOST, Code
 from forestall.vaults.envelopes import Content
 from forestall.vaults.keys import manifest_key

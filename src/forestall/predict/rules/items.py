@@ -10,7 +10,8 @@ import numpy as np
 from forestall.model.arrays import Bools, Ints
 from forestall.model.observations import Observations
 from forestall.model.ras import Severity
-from forestall.traces.files.held import Held, refused
+from forestall.traces.files.held import Held
+from forestall.traces.files.records import refused
 
 ANY = "any"
 """The kind that stands for every failure."""
