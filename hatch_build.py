@@ -1,8 +1,8 @@
 """What the package index shows: the README with absolute addresses, and links to the project.
 
 Where the project is published is said in one place, when it is built:
-FORESTALL_REPOSITORY=https://HOST/OWNER/forestall (`make dist REPOSITORY=...`). Without it the README
-keeps its relative links, which work in a checkout, and the metadata has no links.
+FORESTALL_REPOSITORY=https://HOST/OWNER/forestall (`make dist REPOSITORY=...`). Without it the
+README keeps its relative links, which work in a checkout, and the metadata has no links.
 """
 
 from __future__ import annotations

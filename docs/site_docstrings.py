@@ -1,7 +1,7 @@
 """How our docstrings reach the site: prose below a list of parameters ends that list.
 
-`numpydoc` takes every line of a section for an entry of it. Our docstrings go on in sentences, about
-errors above all; these paragraphs are moved before the first section.
+`numpydoc` takes every line of a section for an entry of it. Our docstrings go on in sentences,
+about errors above all; these paragraphs are moved before the first section.
 """
 
 from __future__ import annotations

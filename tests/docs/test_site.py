@@ -27,7 +27,7 @@ LOOKED_UP: Final = {
 }
 """Reference pages: nobody reads them from the top."""
 LONG: Final = {
-    "architecture.md": 5295,
+    "architecture.md": 5420,
     "models/assessment.md": 3789,
     "models/books.md": 3254,
     "models/cycle-sharing.md": 2734,
@@ -96,12 +96,11 @@ def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> Non
     assert len(pages) > 100
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        loaded = re.findall(
-            r'<(?:script|img|iframe|source)[^>]*?\ssrc="?(?:https?:)?//[^">]*', text
-        )
-        loaded += re.findall(
-            r'<link[^>]*?rel="?(?:stylesheet|preload|icon|preconnect)[^>]*//[^>]*>', text
-        )
+        loaded = [
+            tag
+            for tag in re.findall(r"<(?:script|img|iframe|source|link)\b[^>]*>", text)
+            if re.search(r'(?:src|href)="?(?:https?:)?//', tag) and "canonical" not in tag
+        ]
         assert not loaded, (page, loaded)
     names = (tmp_path / "site" / "reference" / "api-names.html").read_text(encoding="utf-8")
     assert 'id="forestall.simulate"' in names

@@ -20,7 +20,6 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from forestall.model.errors import LedgerError, MissingExtraError, ParameterError, of_system
@@ -127,12 +126,10 @@ class Database:
     def _check_version(self, connection: sa.Connection, config: Config) -> str | None:
         """Return at which step a database is. Raises LedgerError for one that is not known."""
         current = MigrationContext.configure(connection).get_current_revision()
-        try:
-            if current is not None:
-                ScriptDirectory.from_config(config).get_revision(current)
-        except CommandError:
-            told = f"is a ledger of a newer forestall (step {current}); install that one"
-            raise LedgerError(self.name, told) from None
+        known = {one.revision for one in ScriptDirectory.from_config(config).walk_revisions()}
+        if current is not None and current not in known:
+            told = f"is a ledger of a newer forestall (step {current}), or damaged; install that one"
+            raise LedgerError(self.name, told)
         return current
 
     def _check_magic(self) -> None:

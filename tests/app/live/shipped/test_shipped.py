@@ -22,6 +22,7 @@ from forestall.app.live.shipped.dashboard import (
     report_dashboard,
 )
 from forestall.app.live.shipped.write import DASHBOARD, UNITS, site_files, write_site_files
+from forestall.cli import main
 from forestall.live.guard.settings import KEEPER, WARDEN
 from forestall.model.errors import InputError, ParameterError
 from web.metrics.metric_cases import told_names
@@ -46,10 +47,12 @@ def test_all_figures_of_a_report_are_told(tmp_path: Path) -> None:
     rules = yaml.safe_load(FILES["forestall-report-alerts.yml"])["groups"][0]["rules"]
     asked = [one["expr"] for one in rules] + [q for one in REPORT_PANELS for q, _ in one.lines]
     jobs, failures = tmp_path / "jobs.swf", tmp_path / "failures.csv"
-    write_swf(fs.generate_jobs(32, 1, days=10, load=0.8), jobs)
-    write_failures(fs.generate_failures(32, 10, 1, rate_per_year=3000), failures)
+    make = ("traces", "generate")
+    assert main((*make, "jobs", str(jobs), "--nodes", "32", "--days", "10")) == 0
+    rate = ("--rate-per-year", "3000")
+    assert main((*make, "failures", str(failures), "--nodes", "32", "--days", "10", *rate)) == 0
     wanted = {name for text in asked for name in re.findall(r"\bforestall_\w+", text)}
-    told = fs.site_report(jobs, failures=failures, learn=False).openmetrics()
+    told = fs.site_report(jobs, failures=failures, learn=False).openmetrics
     assert len(wanted) > 8
     assert wanted <= set(re.findall(r"^(forestall_\w+)", told, re.MULTILINE))
     for label, value in set(re.findall(r'(\w+)="([^"]*)"', " ".join(asked))):
