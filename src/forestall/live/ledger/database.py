@@ -128,7 +128,9 @@ class Database:
         current = MigrationContext.configure(connection).get_current_revision()
         known = {one.revision for one in ScriptDirectory.from_config(config).walk_revisions()}
         if current is not None and current not in known:
-            told = f"is a ledger of a newer forestall (step {current}), or damaged; install that one"
+            told = (
+                f"is a ledger of a newer forestall (step {current}), or damaged; install that one"
+            )
             raise LedgerError(self.name, told)
         return current
 
