@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import zstandard
 
-from forestall.vaults.codes import Code
 from forestall.vaults.hosts.folder import FolderHost
+from forestall.vaults.pieces.codes import Code
 from forestall.vaults.ranks.members import Links
 from forestall.vaults.ranks.processes import in_processes
 from forestall.vaults.ranks.sharing import SharedSave, in_memory

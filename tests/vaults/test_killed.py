@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from forestall.model.errors import InputError
-from forestall.vaults.codes import Code
 from forestall.vaults.collecting import collect
 from forestall.vaults.hosts.folder import FolderHost
+from forestall.vaults.pieces.codes import Code
 from forestall.vaults.recovery import restore
 from forestall.vaults.repository import Vault, VaultRules
 from forestall.vaults.saving import SaveSettings, save
@@ -24,7 +24,7 @@ SETTINGS = SaveSettings("x", Code(2, 1))
 _WORK = """\
 import sys
 from pathlib import Path
-from forestall.vaults.codes import Code
+from forestall.vaults.pieces.codes import Code
 from forestall.vaults.collecting import collect, forget
 from forestall.vaults.hosts.folder import FolderHost
 from forestall.vaults.repository import Vault

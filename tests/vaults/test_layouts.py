@@ -8,8 +8,8 @@ import pytest
 
 from forestall.model.errors import ParameterError
 from forestall.reliability.systems.ring import holders
-from forestall.vaults.codes import Code
 from forestall.vaults.layouts import StoreLayout, told_code
+from forestall.vaults.pieces.codes import Code
 
 
 @pytest.mark.parametrize(

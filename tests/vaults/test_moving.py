@@ -9,11 +9,11 @@ import pytest
 
 from forestall.vaults import keys, recovery
 from forestall.vaults.chunks import Cutting
-from forestall.vaults.codes import Code
 from forestall.vaults.collecting import collect, forget
 from forestall.vaults.leases import lease
 from forestall.vaults.manifests import Manifest
 from forestall.vaults.moving import move, sparse_packs
+from forestall.vaults.pieces.codes import Code
 from forestall.vaults.recovery import restore
 from forestall.vaults.repository import Vault, VaultRules
 from forestall.vaults.saving import SaveSettings, save

@@ -10,8 +10,8 @@ import pytest
 import zstandard
 
 from forestall.vaults.chunks import plain_name
-from forestall.vaults.fragments import DamagedError
 from forestall.vaults.packs import COMPRESSIONS, Compression, Pack, PackedChunks, opened, pack_of
+from forestall.vaults.pieces.fragments import DamagedError
 
 SIZE = 16_384
 CHANCE = np.random.default_rng(3)

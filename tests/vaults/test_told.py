@@ -11,12 +11,12 @@ import pytest
 
 from forestall.model.errors import InputError, ParameterError
 from forestall.vaults import keys
-from forestall.vaults.codes import Code
 from forestall.vaults.envelopes import Content, content_of, enveloped
-from forestall.vaults.fragments import DamagedError
 from forestall.vaults.hosts.folder import FolderHost
 from forestall.vaults.leases import doomed, living
 from forestall.vaults.manifests import Directory, Manifest
+from forestall.vaults.pieces.codes import Code
+from forestall.vaults.pieces.fragments import DamagedError
 from forestall.vaults.pool import LostError
 from forestall.vaults.ranks.states import packed, state_of
 from forestall.vaults.recovery import restore

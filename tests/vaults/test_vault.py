@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from forestall.model.errors import InputError, ParameterError
 from forestall.vaults import keys
 from forestall.vaults.chunks import Cutting
-from forestall.vaults.codes import Code
 from forestall.vaults.collecting import Retention, collect, forget, outdated
 from forestall.vaults.hosts.folder import FolderHost
 from forestall.vaults.hosts.host import HostError
 from forestall.vaults.manifests import SavedEntry
+from forestall.vaults.pieces.codes import Code
 from forestall.vaults.pool import LostError
 from forestall.vaults.recovery import restore
 from forestall.vaults.repository import Vault, VaultRules

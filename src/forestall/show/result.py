@@ -25,6 +25,7 @@ with lazily():
     import polars as pl
 
     from forestall.show import svg
+    from forestall.traces.files import cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -105,7 +106,7 @@ class ShownResult(ABC):
                     text = json.dumps(self.to_dict(), indent=2, allow_nan=False)
                     beside.write_text(f"{text}\n", encoding="utf-8")
                 elif suffix == ".csv":
-                    self.table.write_csv(beside)
+                    cells.harmless(self.table).write_csv(beside)
                 else:
                     self.table.write_parquet(beside)
 

@@ -19,7 +19,7 @@ from blake3 import blake3
 
 from forestall.traces.files.documents import json_of
 from forestall.traces.files.held import Held
-from forestall.vaults.fragments import DamagedError, sound
+from forestall.vaults.pieces.fragments import DamagedError, sound
 
 _MAGIC: Final = b"FSEN"
 _VERSION: Final = 1

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from forestall.vaults import keys
-from forestall.vaults.codes import Code, Data
-from forestall.vaults.fragments import DamagedError, Fragment
 from forestall.vaults.hosts.host import AbsentError, HostError
 from forestall.vaults.manifests import NOBODY, WrittenPack
 from forestall.vaults.packs import name_of, opened
+from forestall.vaults.pieces.codes import Code, Data
+from forestall.vaults.pieces.fragments import DamagedError, Fragment
 from forestall.vaults.pool import LostError
 from forestall.vaults.repository import Vault
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Self
 
 from forestall.model.errors import ParameterError
-from forestall.vaults.codes import Code
+from forestall.vaults.pieces.codes import Code
 
 Kind = Literal["code", "copies", "ring"]
 RING: Final = 3

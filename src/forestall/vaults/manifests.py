@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from forestall.traces.files.held import Held
 from forestall.traces.files.records import refused
-from forestall.vaults.codes import MOST, Code
 from forestall.vaults.envelopes import Content
 from forestall.vaults.keys import manifest_key
 from forestall.vaults.packs import NAME, Counts, PackedChunks
+from forestall.vaults.pieces.codes import MOST, Code
 
 Bytes = npt.NDArray[np.uint8]
 NOBODY: Final = 0xFFFF

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.vaults import keys
-from forestall.vaults.codes import Code, Data
 from forestall.vaults.hosts.host import HostError
 from forestall.vaults.leases import check_lease, lease, living
 from forestall.vaults.manifests import Directory, Manifest, only_used, references_of, runs_of
+from forestall.vaults.pieces.codes import Code, Data
 from forestall.vaults.pool import LostError
 from forestall.vaults.recovery import Needed, ahead, needed
 from forestall.vaults.repository import Vault

@@ -13,8 +13,8 @@ from blake3 import blake3
 from xxhash import xxh3_128
 
 from forestall._lazy import lazily
-from forestall.vaults.codes import Data
-from forestall.vaults.fragments import DamagedError
+from forestall.vaults.pieces.codes import Data
+from forestall.vaults.pieces.fragments import DamagedError
 
 with lazily():
     import blosc2

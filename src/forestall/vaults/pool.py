@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Final, Self, TypeVar
 
 from forestall.model.errors import InputError, ParameterError
-from forestall.vaults.fragments import DamagedError, Fragment, fragment_of, sound
 from forestall.vaults.hosts.host import AbsentError, HostError, StorageHost
+from forestall.vaults.pieces.fragments import DamagedError, Fragment, fragment_of, sound
 
 T = TypeVar("T")
 TELLS: Final = 64 * 1024

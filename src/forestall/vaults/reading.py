@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.model.errors import InputError, ParameterError
-from forestall.vaults.codes import Data
 from forestall.vaults.manifests import Manifest, SavedEntry, references_of, runs_of
+from forestall.vaults.pieces.codes import Data
 from forestall.vaults.pool import LostError
 from forestall.vaults.recovery import ahead, needed, offsets_of
 from forestall.vaults.repository import Vault

@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from forestall.model.errors import InputError, UnwritableError
 from forestall.vaults.chunks import NameOf
-from forestall.vaults.codes import Data
 from forestall.vaults.fetching import Fetch
 from forestall.vaults.keys import save_of
 from forestall.vaults.manifests import Directory, Manifest, references_of
+from forestall.vaults.pieces.codes import Data
 from forestall.vaults.pool import LostError
 from forestall.vaults.repository import Vault
 from forestall.vaults.sources import checked_entries, finish, make_folders

@@ -13,11 +13,11 @@ from forestall.model.errors import InputError, ParameterError
 from forestall.traces.files.held import Held
 from forestall.vaults import keys
 from forestall.vaults.chunks import METHODS, Cutting, NameOf, keyed_name, plain_name
-from forestall.vaults.codes import keep_buffers
 from forestall.vaults.envelopes import Content, content_of, enveloped
-from forestall.vaults.fragments import DamagedError
 from forestall.vaults.hosts.host import AbsentError, HostError, StorageHost
 from forestall.vaults.manifests import Directory, Manifest
+from forestall.vaults.pieces.codes import keep_buffers
+from forestall.vaults.pieces.fragments import DamagedError
 from forestall.vaults.pool import HostPool, LostError
 from forestall.vaults.seals import Key
 

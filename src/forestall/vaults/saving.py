@@ -17,12 +17,12 @@ import numpy as np
 from forestall.model.errors import ParameterError, of_system
 from forestall.vaults import keys
 from forestall.vaults.chunks import WINDOW, Cuts, cut_stream
-from forestall.vaults.codes import Code, Data
 from forestall.vaults.known import KnownChunks
 from forestall.vaults.layouts import StoreLayout
 from forestall.vaults.leases import check_lease, doomed, lease, living
 from forestall.vaults.manifests import NOBODY, Directory, Manifest, SavedEntry, only_used, runs_of
 from forestall.vaults.packs import COMPRESSIONS, Compression
+from forestall.vaults.pieces.codes import Code, Data
 from forestall.vaults.pool import LostError
 from forestall.vaults.repository import Vault
 from forestall.vaults.sources import sources

@@ -18,7 +18,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from forestall.model.errors import TraceError, of_system
-from forestall.vaults.fragments import DamagedError
+from forestall.vaults.pieces.fragments import DamagedError
 
 LENGTH: Final = 32
 _NONCE: Final = 12

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from forestall.vaults import keys
 from forestall.vaults.envelopes import content_of
 from forestall.vaults.fetching import Fetch
-from forestall.vaults.fragments import DamagedError, stored_parts
 from forestall.vaults.hosts.host import HostError
 from forestall.vaults.manifests import Directory, Manifest
 from forestall.vaults.packs import opened
+from forestall.vaults.pieces.fragments import DamagedError, stored_parts
 from forestall.vaults.pool import LostError
 from forestall.vaults.recovery import ahead, needed
 from forestall.vaults.repository import Vault

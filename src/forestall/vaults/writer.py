@@ -10,12 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from forestall.vaults.codes import Code, Data
-from forestall.vaults.fragments import stored_parts
 from forestall.vaults.hosts.host import HostError
 from forestall.vaults.keys import DIRECTORIES, fragment_key
 from forestall.vaults.manifests import NOBODY, Directory, WrittenPack
 from forestall.vaults.packs import PACK, Compression, pack_of
+from forestall.vaults.pieces.codes import Code, Data
+from forestall.vaults.pieces.fragments import stored_parts
 from forestall.vaults.pool import HostPool
 
 IN_PART: Final = 64

@@ -20,7 +20,7 @@ from forestall.app.cycle.report import report
 from forestall.app.cycle.result import CycleResult
 from forestall.app.cycle.tables import host_table, length_name, with_left
 from forestall.app.cycle.told import ToldRun
-from forestall.app.kit import series
+from forestall.app.kit.figures import series
 from forestall.model.errors import TraceError
 from forestall.model.hosts import HostTraces
 from forestall.predict.semi_markov.learning import MONDAY

@@ -8,7 +8,7 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
-from forestall.app.kit.sweep_lines import EXTREMES, INTERVAL, spread
+from forestall.app.kit.figures.sweep_lines import EXTREMES, INTERVAL, spread
 from forestall.app.runs.models import MODELS
 from forestall.app.runs.sweep_figures import sweep_lines, sweep_points
 from forestall.app.runs.sweep_words import extremes, mean_text, means, place

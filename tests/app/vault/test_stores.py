@@ -16,8 +16,8 @@ from forestall.app.vault.checkpoints import Coding, restore_to, save_paths, size
 from forestall.app.vault.stores import ChoosingOptions, PlacingOptions, StakeOptions
 from forestall.model.errors import ParameterError
 from forestall.traces.metrics.day_files import DaySample, SegmentHeader, encode
-from forestall.vaults.codes import Code
 from forestall.vaults.hosts.host import HostLook
+from forestall.vaults.pieces.codes import Code
 from forestall.vaults.stores.book import StoreBook
 
 CODING = Coding(data=1, parity=1, label="job")

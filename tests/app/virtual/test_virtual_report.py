@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from app.promise.test_report import HOSTILE, Page, needs_matplotlib, saved
 from app.virtual.virtual_synthetic import FAILURE_TYPES, RUN_TYPES, MadeVirtual
-from forestall.app.kit import series as series_
 from forestall.app.kit import shares as shares_
+from forestall.app.kit.figures import series as series_
 from forestall.app.virtual import counts, digest, words
 from forestall.app.virtual.report import report
 from forestall.app.virtual.tables import quarters, seen

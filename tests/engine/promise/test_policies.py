@@ -13,8 +13,8 @@ import pytest
 import forestall as fs
 from docs.test_docs import ROOT, call, sections, slug
 from engine.promise.own_policies import Easy, FirstCome, Nobody, ShortestJobFirst
+from forestall.app.kit.figures.sweep_lines import line_colours
 from forestall.app.kit.own import own_of
-from forestall.app.kit.sweep_lines import line_colours
 from forestall.app.promise.result import Result
 from forestall.app.runs.certify import certify
 from forestall.app.runs.models import MODELS

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forestall.vaults.chunks import Cutting
-from forestall.vaults.codes import Code
 from forestall.vaults.manifests import Manifest
+from forestall.vaults.pieces.codes import Code
 from forestall.vaults.ranks.names import NameList, merged
 from forestall.vaults.ranks.processes import piped
 from forestall.vaults.ranks.sharing import RankFile, SharedSave, in_memory

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from forestall.model.errors import ParameterError
-from forestall.vaults.fragments import DamagedError
+from forestall.vaults.pieces.fragments import DamagedError
 from forestall.vaults.ranks.states import packed, state_of
 
 ARRAYS = hnp.arrays(

@@ -10,8 +10,8 @@ import pytest
 
 from forestall.decide.vault.placement import Stake
 from forestall.model.errors import TraceError
-from forestall.vaults.codes import Code
 from forestall.vaults.hosts.host import HostError, HostLook
+from forestall.vaults.pieces.codes import Code
 from forestall.vaults.pool import HostPool
 from forestall.vaults.stores.book import HALF, StoreBook, load_of
 from forestall.vaults.stores.learning import MOMENT, learn, outlook, together

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from forestall._lazy import lazily
-from forestall.app.kit import series
-from forestall.app.kit.series import Floats, Ints
+from forestall.app.kit.figures import series
+from forestall.app.kit.figures.series import Floats, Ints
 from forestall.app.kit.shares import DAY, FEWEST_UNITS
 from forestall.predict.semi_markov.learning import MONDAY
 from forestall.predict.semi_markov.states import FAILING, NAMES

@@ -16,10 +16,10 @@ from forestall.app.cycle import counts
 from forestall.app.cycle.map import draw_map, draw_map_legend
 from forestall.app.cycle.tables import GUEST_COLOUR, STATE_COLOURS
 from forestall.app.cycle.words import scheduler_name
-from forestall.app.kit import series
-from forestall.app.kit.axes import flat, say_none
-from forestall.app.kit.series import Floats
-from forestall.app.kit.sweep_lines import draw_line
+from forestall.app.kit.figures import series
+from forestall.app.kit.figures.axes import flat, say_none
+from forestall.app.kit.figures.series import Floats
+from forestall.app.kit.figures.sweep_lines import draw_line
 from forestall.decide.cycle.entries import SCHEDULERS
 from forestall.predict.semi_markov.states import NAMES
 from forestall.show.style import (

@@ -9,9 +9,9 @@ import polars as pl
 
 from forestall.app.cycle import counts
 from forestall.app.cycle.tables import GUEST_COLOUR, STATE_COLOURS
-from forestall.app.kit import series
-from forestall.app.kit.axes import draw_bars
-from forestall.app.kit.series import held_by_row
+from forestall.app.kit.figures import series
+from forestall.app.kit.figures.axes import draw_bars
+from forestall.app.kit.figures.series import held_by_row
 from forestall.predict.semi_markov.states import NAMES
 from forestall.show.style import BLACK, INK, AxisClock, legend
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from forestall.app.kit.series import amounts
+from forestall.app.kit.figures.series import amounts
 from forestall.app.kit.shares import between, shared_fate
 from forestall.reliability.shares import wilson
 from forestall.show import words

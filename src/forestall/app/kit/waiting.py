@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
+from importlib import import_module
 from typing import Any, Final
 
 from forestall.app.kit.progress import Progress
@@ -61,12 +62,11 @@ class NotebookBar:
             self._show("")
 
     def _show(self, text: str) -> None:
-        from IPython.display import HTML, display
-
+        display: Any = import_module("IPython.display")  # there, since this is a notebook
         if self._place is None:
-            self._place = display(HTML(text), display_id=True)
+            self._place = display.display(display.HTML(text), display_id=True)
         else:
-            self._place.update(HTML(text))
+            self._place.update(display.HTML(text))
 
 
 def _bar(what: str, done: int, total: int, left: float | None) -> str:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from forestall.app.kit import series
-from forestall.app.kit.axes import draw_busy, draw_down, flat, say_none
+from forestall.app.kit.figures import series
+from forestall.app.kit.figures.axes import draw_busy, draw_down, flat, say_none
 from forestall.show.style import (
     BLACK,
     BLUE,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from forestall.app.kit import series
-from forestall.app.kit.axes import DOWN, draw_outages
+from forestall.app.kit.figures import series
+from forestall.app.kit.figures.axes import DOWN, draw_outages
 from forestall.model.nodes import NodeSet
 from forestall.show.style import BLACK, INK, TINTS, VERMILLION, AxisClock, dress, legend, new_figure
 

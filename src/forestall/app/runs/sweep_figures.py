@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from forestall.app.kit.sweep_lines import draw_line, line_colours, reach, spread
+from forestall.app.kit.figures.sweep_lines import draw_line, line_colours, reach, spread
 from forestall.app.promise.settings import PROMISE
 from forestall.engine.promise.policies import POLICIES
 from forestall.show.style import INK, MARKERS, dress, legend, new_figure

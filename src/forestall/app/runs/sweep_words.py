@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from forestall.app.kit.figures.sweep_lines import spread
 from forestall.app.kit.model import Model
-from forestall.app.kit.sweep_lines import spread
 from forestall.app.promise.settings import PROMISE
 from forestall.app.runs.sweep_figures import told_as
 from forestall.show.words import NOTHING

@@ -17,12 +17,12 @@ from forestall.model.settings import Declared, Setting
 from forestall.traces.files.atomic import atomic_path
 from forestall.vaults import keys
 from forestall.vaults.chunks import KIB, Cutting
-from forestall.vaults.codes import Code
 from forestall.vaults.collecting import SHARE, CollectedTold, Retention, collect, forget, outdated
 from forestall.vaults.hosts.places import host_at
 from forestall.vaults.layouts import StoreLayout
 from forestall.vaults.manifests import Manifest
 from forestall.vaults.packs import Compression
+from forestall.vaults.pieces.codes import Code
 from forestall.vaults.recovery import RecoveryTold, restore
 from forestall.vaults.repository import Vault, VaultRules
 from forestall.vaults.saving import SaveSettings, SaveTold, save

@@ -22,9 +22,9 @@ from forestall.model.errors import ForestallError, ParameterError, TraceError
 from forestall.model.settings import Declared, Setting
 from forestall.model.units import parse_duration, parse_size
 from forestall.traces.metrics.day_files import day_files_in
-from forestall.vaults.codes import Code
 from forestall.vaults.hosts.host import HostLook
 from forestall.vaults.hosts.places import host_at
+from forestall.vaults.pieces.codes import Code
 from forestall.vaults.pool import HostPool
 from forestall.vaults.repository import Vault
 from forestall.vaults.saving import Placing

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from forestall.app.kit import series
-from forestall.app.kit.series import Floats, Ints, amounts, held_by_row
+from forestall.app.kit.figures import series
+from forestall.app.kit.figures.series import Floats, Ints, amounts, held_by_row
 from forestall.app.kit.shares import shared_fate
 from forestall.model.virtual import FAR
 from forestall.reliability.shares import wilson

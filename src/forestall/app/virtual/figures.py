@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from forestall.app.kit import series
-from forestall.app.kit.axes import draw_busy, draw_down, draw_outages, flat, say_none
-from forestall.app.kit.sweep_lines import INTERVAL, draw_line, line_colours
+from forestall.app.kit.figures import series
+from forestall.app.kit.figures.axes import draw_busy, draw_down, draw_outages, flat, say_none
+from forestall.app.kit.figures.sweep_lines import INTERVAL, draw_line, line_colours
 from forestall.app.virtual import counts
 from forestall.app.virtual.marks import (
     LEFT,

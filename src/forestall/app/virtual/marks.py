@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from forestall.app.kit import series
-from forestall.app.kit.axes import DOWN
+from forestall.app.kit.figures import series
+from forestall.app.kit.figures.axes import DOWN
 from forestall.app.virtual import counts
 from forestall.model.arrays import Ints
 from forestall.show.style import BLACK, GREEN, INK, ORANGE, PURPLE, VERMILLION, AxisClock, legend

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import polars as pl
 
+from forestall.app.kit.figures.series import amounts
 from forestall.app.kit.measure import whole
 from forestall.app.kit.report import hours_of
-from forestall.app.kit.series import amounts
 from forestall.app.kit.tables import MOST, Column, bar_of, tabled, worst_of
 from forestall.app.virtual import counts, words
 from forestall.app.virtual.told import ToldRun

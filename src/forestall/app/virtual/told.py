@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from forestall.app.kit import series
+from forestall.app.kit.figures import series
 from forestall.app.kit.measure import whole
 from forestall.app.virtual import counts
 from forestall.model.cleaning import Cleaning

@@ -231,8 +231,8 @@ class GuestFiles:
         for line in lines:
             try:
                 entry = json_of(line)
-                said = {name: entry[name] for name in _Entry._fields}
-                record_of(_Entry, said)
+                said = {name: entry[name] for name in _LogLine._fields}
+                record_of(_LogLine, said)
             except (ValueError, TypeError, LookupError, ParameterError):
                 continue
             found.append(entry)
@@ -285,7 +285,7 @@ class GuestFiles:
         return False
 
 
-class _Entry(NamedTuple):
+class _LogLine(NamedTuple):
     """What every line of a log has."""
 
     time: float

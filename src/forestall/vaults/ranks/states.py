@@ -14,7 +14,7 @@ import numpy.typing as npt
 from forestall.model.errors import ParameterError
 from forestall.traces.files.documents import json_of
 from forestall.traces.files.held import Held
-from forestall.vaults.fragments import DamagedError, sound
+from forestall.vaults.pieces.fragments import DamagedError, sound
 
 Buffer: TypeAlias = npt.NDArray[np.uint8]
 Piece: TypeAlias = bytes | npt.NDArray[Any]

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from forestall.decide.vault.placement import Stake, StoreChoice, StoreOutlook, choose
-from forestall.vaults.codes import Code
+from forestall.vaults.pieces.codes import Code
 from forestall.vaults.pool import HostPool
 
 AGAIN: Final = 64

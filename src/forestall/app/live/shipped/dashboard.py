@@ -95,7 +95,7 @@ def report_dashboard() -> str:
     """Return the dashboard of a site's reports as Grafana imports it."""
     return _dashboard(
         REPORT_PANELS, "forestall-report", "forestall: site report",
-        "What the records of a site tell: forestall report --openmetrics",
+        "What the records of a site tell, as forestall report writes it for Prometheus",
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from xxhash import xxh3_128
 
 from forestall.traces.files.guard import first_line
-from forestall.vaults.codes import Code, Data, Parts
+from forestall.vaults.pieces.codes import Code, Data, Parts
 
 _MAGIC: Final = b"FSFR"
 _VERSION: Final = 1

@@ -17,7 +17,7 @@ from typing import Final
 from pyeclib.ec_iface import ECDriver, ECDriverError
 
 from forestall.model.errors import ParameterError
-from forestall.vaults.coders import HEAD, KIND, Coder, Data, Parts
+from forestall.vaults.pieces.coders import HEAD, KIND, Coder, Data, Parts
 
 __all__ = ["MOST", "Code", "Data", "Parts", "keep_buffers"]
 

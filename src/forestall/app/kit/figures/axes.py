@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forestall.app.kit import series
+from forestall.app.kit.figures import series
 from forestall.model.units import format_duration
 from forestall.show.style import BLUE, INK, VERMILLION, AxisClock
 

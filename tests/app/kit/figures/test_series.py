@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.promise.synthetic import FAILURE_TYPES, RUN_TYPES, Made
-from forestall.app.kit import series
+from forestall.app.kit.figures import series
 
 SPANS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 40), st.integers(1, 5)), min_size=1, max_size=12

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from pyeclib.ec_iface import ECDriver
 
-from forestall.vaults import coders
-from forestall.vaults.coders import HEAD, KIND, Coder
-from forestall.vaults.codes import Code
-from forestall.vaults.fragments import fragment_of, stored_parts
+from forestall.vaults.pieces import coders
+from forestall.vaults.pieces.coders import HEAD, KIND, Coder
+from forestall.vaults.pieces.codes import Code
+from forestall.vaults.pieces.fragments import fragment_of, stored_parts
 
 NOISE = np.random.default_rng(5).bytes(100_003)
 CODES = [(3, 2), (2, 1), (4, 4), (10, 6), (20, 12)]

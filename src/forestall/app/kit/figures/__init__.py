@@ -1,0 +1,1 @@
+"""What figures of several models show, and how it is drawn."""
