@@ -173,6 +173,8 @@ def commands_that_write() -> set[str]:
             if any(one.name in ("out", "openmetrics") for one in command.params):
                 found.add(" ".join(path))
             return
+        if hasattr(command, "plain"):  # its commands are the plain form with some of its options
+            return walk(command.plain, path)
         context = command.make_context("x", [], resilient_parsing=True)
         for name in command.list_commands(context):
             walk(command.get_command(context, name), (*path, name))

@@ -272,7 +272,7 @@ def test_every_rule_can_fail() -> None:
 def test_a_measure_that_is_not_there(folder: Path, name: str) -> None:
     summary = {key: value for key, value in SUMMARY.items() if key != name}
     (folder / "summary.json").write_text(json.dumps(summary))
-    assert len(failed(certify(folder))) == 1
+    assert len(set(failed(certify(folder))) - {TWICE}) == 1
 
 
 CHECKPOINTED = [

@@ -137,15 +137,17 @@ class TestHost:
             assert one.state() in {GuestState.LOWERED, GuestState.NORMAL}
 
     @pytest.mark.parametrize(
-        ("hook", "told"),
+        ("hook", "seconds", "told"),
         [
-            ("sleep 60", "no checkpoint: it took longer than 0 s, and was ended"),
-            ("exit 3", "no checkpoint: it ended with code 3"),
+            ("sleep 60", 0.3, "no checkpoint: it took longer than 0 s, and was ended"),
+            ("exit 3", 30.0, "no checkpoint: it ended with code 3"),
         ],
         ids=["hangs", "fails"],
     )
-    def test_bad_hook_does_not_keep_it(self, tmp_path: Path, hook: str, told: str) -> None:
-        with managed(tmp_path, checkpoint=hook, checkpoint_timeout=0.3) as one:
+    def test_bad_hook_does_not_keep_it(
+        self, tmp_path: Path, hook: str, seconds: float, told: str
+    ) -> None:
+        with managed(tmp_path, checkpoint=hook, checkpoint_timeout=seconds) as one:
             one.start(*counter(tmp_path, 50, 0.03))
             wait_for(lambda: counted(tmp_path))
             one.host.set(0.95)

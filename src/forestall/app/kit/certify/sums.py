@@ -89,15 +89,15 @@ def unlike_rows(
 
 
 def passes(
-    finding: Finding, time: Int, passing: Bool, *, each: bool = False, raised: bool = False
+    finding: Finding, time: Int, passing: Bool, *, each: bool = False, alone: bool = False
 ) -> None:
     """Note what is wrong with the passes among events: each is the last of a second that has other
-    events (or, with `raised`, in which an estimate was); with `each`, where there are any, every
-    second but the last has one."""
+    events, or stands `alone`, where what is not logged makes one; with `each`, where there are
+    any, every second but the last has one."""
     line = np.arange(len(time)) + 2
     last = np.append(time[1:] != time[:-1], True)
-    alone = np.append(True, time[1:] != time[:-1])
-    odd = passing & (~last | (alone & (not raised)))
+    first = np.append(True, time[1:] != time[:-1])
+    odd = passing & (~last | (first & (not alone)))
     finding.where(odd, "events.csv, line {0}: a pass that does not end its second", line)
     if each and passing.any():
         open_still = last & ~passing & (time < time.max())

@@ -137,8 +137,9 @@ class LoggedPromises:
         played = [failures.node, failures.time, until]
         unlike_rows(finding, text, said, played, nodes, once=False)
         self._recovered(events.take(events.kind == EventKind.NODE_RECOVERED), finding)
-        raised = run.summary.held["parameters"].get("overrun") == "extend"
-        passes(finding, events.time, events.kind == EventKind.PASS, each=True, raised=raised)
+        if run.given.stores is None:  # what becomes known of a save makes passes between events
+            raised = run.summary.held["parameters"].get("overrun") == "extend"
+            passes(finding, events.time, events.kind == EventKind.PASS, each=True, alone=raised)
         for kind, mine, what in (
             (EventKind.CHECKPOINT_REQUESTED, jobs.checkpoints + jobs.skipped, "requests"),
             (EventKind.CHECKPOINT_FINISHED, run.of_jobs(run.runs.completed), "ends"),
