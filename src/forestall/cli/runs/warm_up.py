@@ -30,7 +30,7 @@ def warm_up(
 ) -> None:
     """Compile everything that an installation needs, in parallel, so that no run waits for it."""
     with ProgressBar("parts", quiet=quiet) as bar:
-        bar.tell("compiling once, about a minute")
+        bar.tell("compiling once")
         done = runs_warm_up.warm_up(workers=workers, progress=bar)
     if as_json:
         say_json(done.to_dict())
