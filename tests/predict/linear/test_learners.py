@@ -108,6 +108,12 @@ def test_forecasts_beat_the_steady_rate_where_the_rate_swells(name: str) -> None
     assert errors[name] < 0.97 * errors["constant"]
 
 
+def test_horizons_beyond_all_bounds_are_refused() -> None:
+    with pytest.raises(ParameterError, match="at most 100,000 bins"):
+        new_learner("ar", horizons=[3600, 2**62])
+    assert new_learner("ar", bin=60, horizons=[3600, 6_000_000]).horizons[-1] == 6_000_000
+
+
 def test_nodes_out_of_service_get_no_share() -> None:
     seen = swelling()
     start, stop = np.zeros(12, dtype=np.int64), np.full(12, 240 * DAY)

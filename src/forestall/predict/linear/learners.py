@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from forestall.model.arrays import Bools, Floats, Ints
+from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.baselines.histories import fails_within, outcome_known
@@ -32,6 +33,9 @@ from forestall.traces.files.held import Held
 
 CELLS = 300_000
 """How many moments and nodes the pooling looks at, at most."""
+
+MOST_BINS: Final = 100_000
+"""Bins that are forecast, at most: with the default of 6 h that is 68 years."""
 
 
 class Counting(Learner):
@@ -60,6 +64,8 @@ class Counting(Learner):
             horizons=check.seconds(horizons), **more,
         )  # fmt: skip
         self.bin, self.order = self.settings["bin"], self.settings["order"]
+        if self.horizons[-1] > MOST_BINS * self.bin:
+            raise ParameterError("horizons", list(horizons), f"at most {MOST_BINS:,} bins each")
         self.shares = Shares()
         self.pool = np.tile([1.0, 0.0], (len(self.horizons), 1))
 
