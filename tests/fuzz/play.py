@@ -197,7 +197,7 @@ class Stage:
             outcome,
             names=(
                 *Path(file).parts,
-                *(word for word in arguments if word[:2] == "--" or (folder / word).is_file()),
+                *(word for word in arguments if (folder / word).is_file()),
             ),
             codes=format.codes,
             json_asked="--json" in arguments,
