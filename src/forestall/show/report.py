@@ -101,6 +101,6 @@ class Report:
         """Return what could not be told, each with the key of its section."""
         return [(part.key, one) for part in self.sections for one in part.untold]
 
-    def place_of(self, fact: Fact) -> str:
-        """Return the key of the section that has a fact, "" where none has it."""
-        return next((part.key for part in self.sections if fact in part.facts), "")
+    def home_of(self, fact: Fact) -> Section | None:
+        """Return the section that has a fact, None where none has it."""
+        return next((part for part in self.sections if fact in part.facts), None)

@@ -243,7 +243,7 @@ def test_hostile_names_on_the_page(hostile: SiteFindings) -> None:
     seen = Tags()
     seen.feed(html)
     assert seen.open == []
-    assert "script" not in seen.tags
+    assert seen.tags.count("script") == 1
     assert all(one.startswith(("#", "data:image/png;base64,")) for one in seen.loads)
     assert "\x1b" not in html
     assert "\u202e" not in html
