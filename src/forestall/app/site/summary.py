@@ -44,7 +44,7 @@ def headline(site: SiteRecords, asked: Asked) -> str:
     long = f"{brief(asked.days)} days" if asked.days >= SHORT else duration(86_400 * asked.days)
     text = f"{', '.join(parts) or 'No records'}; {when} ({long})"
     if of_two_machines(site.cleanings()):
-        text = f"{OF_TWO}: {text}"
+        text = f"{OF_TWO}. {text}"
     if asked.partition is not None:
         text += f"; partition {clean(asked.partition)}"
     if asked.min_nodes > 1:
