@@ -45,6 +45,7 @@ SECTIONS: Final = {
     "losses": "forestall.app.site.losses.losses",
     "goodput": "forestall.app.site.losses.goodput",
     "ettr": "forestall.app.site.losses.ettr",
+    "weeks": "forestall.app.site.trends.section",
     "nodes": "forestall.app.site.nodes.section",
     "lemons": "forestall.app.site.lemons.section",
     "waits": "forestall.app.site.waits.waits",
