@@ -40,6 +40,10 @@ COMMANDS: Final = (
         "Say what a site's own records tell: what was lost to what, how nodes are, what to do.",
     ),
     CommandEntry(
+        "job", "site.job", BOOKS,
+        "Say what one job waited for, what it used, what it was promised and what hit it.",
+    ),
+    CommandEntry(
         "lemons", "site.lemons", BOOKS,
         "Name nodes that fail more than chance allows, and what average ones would have saved.",
     ),

@@ -48,6 +48,7 @@ SECTIONS: Final = {
     "weeks": "forestall.app.site.trends.section",
     "nodes": "forestall.app.site.nodes.section",
     "lemons": "forestall.app.site.lemons.section",
+    "accounts": "forestall.app.site.jobs.section",
     "waits": "forestall.app.site.waits.waits",
     "starts": "forestall.app.site.waits.starts",
     "promises": "forestall.app.site.promises.section",
