@@ -214,6 +214,7 @@ def promises(records: Accounting, rows: Ints, asked: Asked) -> Section:
     text = (
         f"Its time limit was {duration(limit)}." if limit is not None else "It had no time limit."
     )
+    limits = () if limit is None else (Fact("time_limit", "time limit", limit, "seconds"),)
     last = records.end[rows][records.end[rows] < NEVER]
     upto = int(last.max()) if len(last) else records.until
     earlier = np.flatnonzero(records.submit <= upto)
@@ -228,7 +229,7 @@ def promises(records: Accounting, rows: Ints, asked: Asked) -> Section:
     if entry is None:
         why = found.why or "its quote had too few like jobs before it"
         untold = Untold("A promise of its end", why, found.remedy or "a longer time of records")
-        return Section("promised", title, text, untold=(untold,))
+        return Section("promised", title, text, limits, untold=(untold,))
     deadline, stated = int(entry.deadline[0]), float(entry.stated[0])
     outcome = OUTCOMES[int(entry.outcome[0])]
     text += (
@@ -237,6 +238,7 @@ def promises(records: Accounting, rows: Ints, asked: Asked) -> Section:
         f"probability {number(stated)}. That promise {_became(outcome)}."
     )
     facts = (
+        *limits,
         Fact("promised_in", "promised end after submission",
              deadline - int(entry.quoted[0]), "seconds",
              assumes="A quote from jobs that had ended by then; nobody gave it at the time."),
@@ -278,11 +280,12 @@ def hits(site: SiteRecords, ends: Ends, rows: Ints) -> Section:
             f"{number(lost)} node-hours into the run."
         )
     lead = " ".join(texts) or "Nothing: none of its runs was stopped."
+    facts = (Fact("stopped", "runs that were stopped", len(stopped), "count", len(rows)),)
     if site.events is None:
         why = "there are no records of outages"
         untold = (Untold("Outages of its nodes", why, "sacctmgr's events of nodes"),)
-        return Section("hit", title, lead, untold=untold)
-    return Section("hit", title, lead, body=_outages(records, site.events, ends, rows))
+        return Section("hit", title, lead, facts, untold=untold)
+    return Section("hit", title, lead, facts, body=_outages(records, site.events, ends, rows))
 
 
 def _outages(records: Accounting, events: NodeEvents, ends: Ends, rows: Ints) -> tuple[Table, ...]:

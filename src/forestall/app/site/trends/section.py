@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
 
     from forestall.app.site.asked import Asked
+    from forestall.model.arrays import Ints
     from forestall.model.site.site_records import SiteRecords
 
 KEY: Final = "weeks"
@@ -56,16 +57,24 @@ def _lead(found: Weeks, asked: Asked) -> str:
     whole = np.flatnonzero(found.whole)
     lost = found.lost_after[whole] / HOUR
     last, worst = int(whole[-1]), int(whole[int(np.argmax(lost))])
+    if not found.lost.any():
+        return _rest(found, whole, f"No week of {len(whole):,} is known to have lost node-hours.")
     text = (
         f"The last whole week ({_called(found, last)}) lost {number(float(lost[-1]))} node-hours "
         f"if jobs checkpoint every {every(asked.checkpoint_interval)}; the median of "
         f"{counted(len(whole), 'weeks')} is {number(float(np.median(lost)))}, the worst "
         f"{number(float(lost.max()))} ({_called(found, worst)})."
     )
+    return _rest(found, whole, text)
+
+
+def _rest(found: Weeks, whole: Ints, text: str) -> str:
+    """Return the text and, behind it, failures and waits of the last whole week."""
+    last = int(whole[-1])
     if found.failures is not None:
         some = found.failures[whole]
         usual = number(float(np.median(some)))
-        text += f" Failures of nodes in it: {int(some[-1]):,} (median {usual})."
+        text += f" Failures of nodes in the last whole week: {int(some[-1]):,} (median {usual})."
     if found.median is not None and np.isfinite(found.median[last]):
         text += f" Median wait: {duration(float(found.median[last]))}"
         text += f" (median of weeks {duration(float(np.nanmedian(found.median[whole])))})."
@@ -86,9 +95,10 @@ def _table(found: Weeks, asked: Asked) -> Table:
             "used_node_hours": int(found.used[k]) / HOUR,
             "lost_node_hours": int(found.lost[k]) / HOUR,
             "lost_after_checkpoint_node_hours": int(found.lost_after[k]) / HOUR,
-            "lost_to_node_failures_node_hours": int(found.lost_to_nodes[k]) / HOUR,
-            "runs_ended_by_node_failures": int(found.stopped[k]),
         }
+        if found.stops_told:
+            row |= {"lost_to_node_failures_node_hours": int(found.lost_to_nodes[k]) / HOUR,
+                    "runs_ended_by_node_failures": int(found.stopped[k])}  # fmt: skip
         if found.failures is not None:
             row["node_failures"] = int(found.failures[k])
         if found.median is not None and found.ninth is not None:
@@ -101,18 +111,18 @@ def _table(found: Weeks, asked: Asked) -> Table:
         ("Node-hours used", "used_node_hours", number),
         ("Lost, no checkpoints", "lost_node_hours", number),
         (f"Lost, checkpoint every {often}", "lost_after_checkpoint_node_hours", number),
-        ("Lost to node failures", "lost_to_node_failures_node_hours", number),
-        ("Runs ended by them", "runs_ended_by_node_failures", number),
     ]
+    if found.stops_told:
+        columns += [("Lost to node failures", "lost_to_node_failures_node_hours", number),
+                    ("Runs ended by them", "runs_ended_by_node_failures", number)]  # fmt: skip
     if found.failures is not None:
         columns.append(("Node failures", "node_failures", number))
     if found.median is not None:
         columns += [("Median wait", "wait_median_seconds", duration),
                     ("9 in 10 waits up to", "wait_90_seconds", duration)]  # fmt: skip
-    note = (
-        "Lost to node failures: whole runs, as if no job writes checkpoints. A week in brackets is "
-        "cut by the window."
-    )
+    note = "A week in brackets is cut by the window."
+    if found.stops_told:
+        note = f"Lost to node failures: whole runs, as if no job writes checkpoints. {note}"
     return Table.by("weeks", columns, records, note=note, caption="Node-hours by week")
 
 
@@ -122,12 +132,16 @@ def _week(row: Any) -> str:
 
 def _picture(found: Weeks, asked: Asked) -> Figure:
     often = every(asked.checkpoint_interval)
-    parts = ["node-hours lost"]
+    parts = ["node-hours lost"] if found.lost.any() else []
     parts += ["failures of nodes"] if found.failures is not None else []
     parts += ["waits"] if found.median is not None else []
     caption = (
-        f"Light bars: lost if no job writes checkpoints; dark bars: if each writes one every "
-        f"{often}. Bars of a week that the window cuts stand lower for that."
+        ""
+        if not found.lost.any()
+        else (
+            f"Light bars: lost if no job writes checkpoints; dark bars: if each writes one every "
+            f"{often}. Bars of a week that the window cuts stand lower for that."
+        )
     )
     return Figure("weeks", lambda: _draw(found, often),
                   f"By week: {', '.join(parts)}. {_lead(found, asked)}", caption)  # fmt: skip
@@ -138,12 +152,16 @@ def _draw(found: Weeks, often: str) -> Drawn:
     figure = new_figure((8.4, 0.6 + 1.75 * panels))
     axes = list(figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0])
     place = np.arange(len(found))
-    first = axes.pop(0)
-    first.bar(place, found.lost / HOUR, 0.8, color=SKY, label="no checkpoints")
-    first.bar(place, found.lost_after / HOUR, 0.45, color=BLUE, label=f"checkpoint every {often}")
-    dress(first, "Node-hours lost", "", "Node-hours")
-    legend(first)
-    last = first
+    last = axes.pop(0)
+    if found.lost.any():
+        last.bar(place, found.lost / HOUR, 0.8, color=SKY, label="no checkpoints")
+        last.bar(place, found.lost_after / HOUR, 0.45, color=BLUE,
+                 label=f"checkpoint every {often}")  # fmt: skip
+        dress(last, "Node-hours lost", "", "Node-hours")
+        legend(last)
+    else:
+        last.bar(place, found.used / HOUR, 0.8, color=SKY)
+        dress(last, "Node-hours used", "", "Node-hours")
     if found.failures is not None:
         last = axes.pop(0)
         last.bar(place, found.failures, 0.8, color=VERMILLION)

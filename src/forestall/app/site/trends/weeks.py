@@ -20,7 +20,7 @@ from forestall.app.site.shared import how_ended
 from forestall.app.site.swf_jobs import waits_told
 from forestall.app.site.windows import is_dated
 from forestall.assess.losses import after_checkpoint
-from forestall.assess.run_ends import LOST, cause
+from forestall.assess.run_ends import LOST, cause, tells_interruptions
 
 if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
@@ -52,6 +52,7 @@ class Weeks:
     lost, lost_after, lost_to_nodes : int64[w], node-seconds of runs that did not complete: all of
         them, their parts after the last checkpoint, and all of those that a node's failure ended
     stopped : int64[w], runs that a node's failure ended
+    stops_told : whether the records tell a failure of a node from one of the job
     failures : int64[w], failures of nodes; None where they are not told
     median, ninth : float64[w], s, median and ninth decile of the waits that ended in the week, nan
         without any; None where waits are not told
@@ -65,6 +66,7 @@ class Weeks:
     lost_after: Ints
     lost_to_nodes: Ints
     stopped: Ints
+    stops_told: bool
     failures: Ints | None
     median: Floats | None
     ninth: Floats | None
@@ -103,6 +105,7 @@ def weeks_of(site: SiteRecords, asked: Asked) -> Weeks | None:
         asked.zone,
         np.diff(_held_before(records, edges)),
         *lost,
+        stops_told=tells_interruptions(records),
         failures=None if fleet is None else _counts(fleet.fleet.history.time, edges, count),
         median=median,
         ninth=ninth,
