@@ -19,12 +19,12 @@ from playwright.sync_api import sync_playwright
 START = 1_704_067_200
 DAY = 86_400
 SHOTS = (
-    ("report-page", "report.html", "h1", 1400, "light"),
+    ("report-page", "report.html", "main", 1400, "light"),
     ("report-weeks-dark", "report.html", "#weeks", 1400, "dark"),
     ("report-phone", "report.html", "#weeks", 400, "light"),
-    ("report-phone-dark", "report.html", "h1", 400, "dark"),
-    ("job-page", "job.html", "h1", 1400, "light"),
-    ("job-phone-dark", "job.html", "h1", 400, "dark"),
+    ("report-phone-dark", "report.html", "main", 400, "dark"),
+    ("job-page", "job.html", "main", 1400, "light"),
+    ("job-phone-dark", "job.html", "main", 400, "dark"),
 )
 """Image, page, what stands at its top, width, scheme."""
 
@@ -36,8 +36,9 @@ def main(folder: Path) -> None:
         records(work)
         for words in (("report",), ("job", "700")):
             page = f"{words[0]}.html"
-            command = [sys.executable, "-m", "forestall", *words, "jobs.txt", "events.txt",
-                       "--out", page, "--quiet", *(["--cost", "0.6"] * (page[0] == "r"))]  # fmt: skip
+            command = [sys.executable, "-m", "forestall", *words, "jobs.txt", "events.txt"]
+            command += ["--cost", "0.6"] if words == ("report",) else []
+            command += ["--out", page, "--quiet"]
             subprocess.run(command, check=True, cwd=work)
         with sync_playwright() as playwright:
             program = shutil.which("chromium")
@@ -85,8 +86,9 @@ def records(folder: Path) -> None:
         if stop is not None:
             state, end = "NODE_FAIL", stop
         user = chance.choice(list(users))
+        name = chance.choice(("train", "flow", "align"))
         lines.append(
-            f"{number}|{chance.choice(('train', 'flow', 'align'))}|{user}|{users[user]}|batch|{state}"
+            f"{number}|{name}|{user}|{users[user]}|batch|{state}"
             f"|{submit}|{submit}|{start}|{end}|{limit}|{count}|{','.join(mine)}"
         )
     (folder / "jobs.txt").write_text("\n".join(lines) + "\n")

@@ -169,8 +169,8 @@ def _draw(found: Weeks, often: str) -> Drawn:
     if found.median is not None and found.ninth is not None:
         last = axes.pop(0)
         last.plot(place, found.median / HOUR, "-o", color=BLUE, ms=3, lw=1.5, label="median")
-        last.plot(place, found.ninth / HOUR, "--s", color=VERMILLION, ms=3, lw=1.2,
-                  label="9 in 10 up to")  # fmt: skip
+        last.plot(place, found.ninth / HOUR, ls="dashed", marker="s", color=VERMILLION, ms=3,
+                  lw=1.2, label="9 in 10 up to")  # fmt: skip
         last.set_ylim(bottom=0)
         dress(last, "Waits", "", "Hours")
         legend(last)
