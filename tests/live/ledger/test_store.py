@@ -297,8 +297,7 @@ def test_values_of_another_kind(tmp_path: Path, statement: str, said: str) -> No
         LiveLedger(f"sqlite:///{path}", writes=False) as ledger,
         pytest.raises(LedgerError) as caught,
     ):
-        for kind in ROWS:
-            list(ledger.read(kind))
+        tuple(list(ledger.read(kind)) for kind in ROWS)
     assert said in str(caught.value)
 
 
