@@ -92,7 +92,7 @@ class Sheet:
         numbers = self._cast(name, pl.Int64, "a whole number", empty=empty)
         full = numbers.fill_null(NONE) if numbers.null_count() else numbers
         values: Int = full.to_numpy()
-        there = values != NONE
+        there = np.True_ if full is numbers else numbers.is_not_null().to_numpy()
         self.refuse(there & (values < least), name, f"a whole number from {least} up")
         self.refuse(there & (values >= below), name, f"below {below}")
         return values
