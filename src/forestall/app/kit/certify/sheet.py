@@ -24,6 +24,7 @@ from forestall.model.own import is_own
 from forestall.model.units import MAX_SECONDS
 from forestall.model.vault.stores import Stores
 from forestall.traces.files.cells import read_back
+from forestall.traces.files.delimited import csv_frame
 from forestall.traces.files.documents import json_of
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ class Sheet:
     ) -> None:
         self.path, self.given = path, given or {}
         try:
-            frame = pl.read_csv(self.path, infer_schema_length=0, null_values=[""], glob=False)
+            frame = csv_frame(self.path, infer_schema_length=0, null_values=[""], glob=False)
         except FileNotFoundError:
             raise TraceError(self.path, "is not there") from None
         except pl.exceptions.NoDataError:
