@@ -152,7 +152,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
         if not isinstance(told, dict) or name not in told:
             raise TraceError(path, f"lacks {name}; expected what forestall import wrote")
         try:
-            told[name] = held_to(kind, told[name], least=0, name=name)
+            held_to(kind, told[name], least=0, name=name)
         except ParameterError as error:
             raise TraceError(path, str(error)) from None
     return dict(told)
@@ -160,7 +160,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 def _cleanings(folder: Path, told: Mapping[str, Any]) -> dict[str, Cleaning]:
     found: dict[str, Cleaning] = {}
-    for one in told["remarks"]:
+    for one in held_to(list[_ToldRemark], told["remarks"]):
         budget.require(_A_NAME * one.count, "what a remark counts", source=folder / SUMMARY)
         names = (*one.names, *repeat(UNNAMED, one.count - len(one.names)))
         remark = Remark(one.kind, one.text, one.action, names)
