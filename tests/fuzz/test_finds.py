@@ -111,6 +111,8 @@ FINDS = (
          "report --failures {} --full", "", 0),
     Find("cluster.toml", toml(CLUSTER, "waiting = 5", "waiting = 1e308"), "design {} --json",
          "prices.waiting: 1e+308 is not allowed"),
+    Find("serve.toml", b"[serve]\nledger = 'sqlite:///l.db'\noperators = ['ops']\n[guard]\n"
+         b"floor_percent = 1" + b"0" * 400 + b"\n", "doctor --settings {}", "floor_percent"),
     Find("alarms.csv", b"time,node\n100,1\n", "assess alarms {} --failures failures.csv", "", 0),
     Find("alarms.csv", b"time,node\n900000000,1\n",
          "assess alarms {} --failures failures.csv --days 2", "No alarms", 0),
