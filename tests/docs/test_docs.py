@@ -846,7 +846,10 @@ WITH_EXAMPLES = [
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.stem)
-def test_examples_in_docstrings(path: Path) -> None:
+def test_examples_in_docstrings(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     parts = path.relative_to(ROOT / "src").with_suffix("").parts
     module = importlib.import_module(".".join(p for p in parts if p != "__init__"))
     assert doctest.testmod(module).failed == 0
