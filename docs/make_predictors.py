@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -191,11 +192,16 @@ def section(summary: dict[str, Any]) -> list[str]:
     for row in table_rows(summary):
         own = value.get(row[0].removesuffix(" *"))
         extra = [shared(own, "regained"), shared(own, "saved")] if value else []
-        lines.append("| " + " | ".join([*row, *extra]) + " |")
+        lines.append("| " + " | ".join(map(spaced, [*row, *extra])) + " |")
     left = [row["name"] for row in summary["predictors"] if row["why"]]
     if left:
         lines += ["", "Without the data that they need: " + ", ".join(left) + "."]
     return [*lines, ""]
+
+
+def spaced(cell: str) -> str:
+    """Return a cell as pages write numbers: `5 % ±2`."""
+    return re.sub(r"(?<=\d)%", " %", cell.replace("+-", "±"))
 
 
 def shared(row: dict[str, Any] | None, name: str) -> str:
