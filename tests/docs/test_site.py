@@ -40,14 +40,6 @@ LONG: Final = {
     "models/vault-in-runs.md": 2441,
     "models/virtual-machines.md": 3316,
     "predictors.md": 7759,
-    "studies/assessment.md": 3139,
-    "studies/availability.md": 3365,
-    "studies/contention.md": 4496,
-    "studies/cycle-sharing.md": 9670,
-    "studies/promises.md": 15480,
-    "studies/queues.md": 5664,
-    "studies/vault.md": 3261,
-    "studies/virtual.md": 10207,
 }
 """Pages still to be split, with the words that they had: they may become shorter only."""
 
