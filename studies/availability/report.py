@@ -64,7 +64,7 @@ def _error(one: pl.DataFrame) -> str:
     if len(one) == 0 or one["error"][0] is None:
         return ""
     left = f", {one['left_out'][0]} left out" if one["left_out"][0] else ""
-    return f"{share(one['error'][0])} (most {share(one['most'][0], 0)}{left})"
+    return f"{share(one['error'][0])} (max {share(one['most'][0], 0)}{left})"
 
 
 def training_section(rows: pl.DataFrame) -> fs.reports.Table:

@@ -467,7 +467,7 @@ def played_table(runs: Sequence[Played]) -> Table:
               sum(one.fallbacks for one in runs if one.copies == 3), digits=0)
     )  # fmt: skip
     return Table(
-        "Section 7 played", "Jobs that take a spare and go on from a neighbour's copy",
+        "Section 7 played", "Jobs that take a spare and go on from a neighbor's copy",
         tuple(values),
         (f"{TRIALS:,} jobs of each row, on 256 blades with the spares among them, 128 h, all nodes "
          "new at each start; hourly checkpoints, each with copies on a ring of the job's nodes; "

@@ -180,7 +180,7 @@ OF_NETWORK: Final = (
 
 
 RESTS: Final = (
-    "generated years (jobs as the paper tells of them, load 0.3; failures like LANL's), {seeds} "
+    "generated years (jobs as the paper describes them, load 0.3; failures like LANL's), {seeds} "
     "seeds, paired; intervals at 95 %"
 )
 RESTS_OTHERWISE: Final = {
