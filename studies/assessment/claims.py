@@ -293,7 +293,7 @@ ASKED: Final = (
         "Acting in the worst 20 % of the idle periods brings about 80 % of the gain",
         knee, paper=f"{100 * paper.PART:.0f} %", rests=RELATED,
         why="How much depends on how wide and long the jobs are that high nodes answer for, which "
-        "the paper does not tell.",
+        "the paper does not state.",
     ),
     Asked(
         "threshold", "4.4", "Rebooting 20 % of the time is a threshold of active memory of 0.09",
@@ -322,7 +322,7 @@ ASKED: Final = (
         "truth", "4.2, rules 2 and 4",
         "A failed job was caused by its node with the highest memory in the preceding idle time",
         truth, paper="taken to be so", rests=TRUTH,
-        why="Where memory was the cause the rule mostly names the right node, and tells such jobs "
+        why="Where memory was the cause the rule mostly names the right node, and ranks such jobs "
         "well. Most failures had another cause; rule 4, by which all are memory's, is what "
         "makes the area of all failures modest.",
     ),

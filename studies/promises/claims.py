@@ -390,8 +390,8 @@ ASKED: Final = (
         less_lost_with_risk,
         "Waiting avoids what placement alone cannot. But a user who waits gets nodes for which "
         "little or nothing is predicted, so Equation 1 seldom takes a checkpoint, and a failure "
-        "that was not foreseen costs all of the job. On the full SDSC machine the two cancel "
-        "until nearly all failures are foreseen.",
+        "that was not predicted costs all of the job. On the full SDSC machine the two cancel "
+        "until nearly all failures are predicted.",
     ),
     Asked(
         "qos_users_monotone", "5.2, Figure 8", "at a = 1 QoS tends to increase with U",
