@@ -20,7 +20,7 @@ STUDIES: Final = fs.Entries(
             "Oliner et al., DSN 2005",
             "Oliner et al., DSN 2005: Figures 1 to 12, and its claims beside what is measured "
             "here.",
-            "studies/promises.md",
+            "studies/promises/index.md",
             options=(DATA, WORKERS, ON),
             examples=("--data traces --out promises",),
             real=True,
@@ -30,7 +30,7 @@ STUDIES: Final = fs.Entries(
             "Hacker and Meglicki, HPDC 2007",
             "Hacker and Meglicki, HPDC 2007: Tables 1 to 5 and Figures 1 to 9, and why they "
             "differ.",
-            "studies/queues.md",
+            "studies/queues/index.md",
             options=(DATA,),
             examples=("--data traces --out queues",),
             real=True,
@@ -42,7 +42,7 @@ STUDIES: Final = fs.Entries(
             "Brandt et al., Sandia",
             "Brandt et al., Sandia: is memory worth acting on? Figures 2 and 3 on machines of "
             "known truth.",
-            "studies/assessment.md",
+            "studies/assessment/index.md",
             options=(Option("seed", int, "Of the generated machines.", 1, metavar="N", least=0),),
             examples=("--out assessment",),
             counts="machines",
@@ -52,7 +52,7 @@ STUDIES: Final = fs.Entries(
             "Bagchi et al., availability",
             "Bagchi et al., cycle sharing: accuracy of temporal reliability, against linear "
             "models, noise and training. Without --data on generated hosts alone.",
-            "studies/availability.md",
+            "studies/availability/index.md",
             options=(DATA, quick("Fewer hosts and windows: a look in some seconds.")),
             examples=("--data traces --out availability", "--quick"),
             counts="windows",
@@ -63,7 +63,7 @@ STUDIES: Final = fs.Entries(
             "Fu and Xu, ARES 2009: jobs and tasks completed over prediction accuracy, and where "
             "each strategy begins to pay. Without --data on generated failures alone. Goes on "
             "where it was broken off.",
-            "studies/virtual.md",
+            "studies/virtual/index.md",
             options=(
                 DATA,
                 Option(
@@ -88,7 +88,7 @@ STUDIES: Final = fs.Entries(
             "Bagchi et al., cycle sharing: makespan, failures and unscheduled jobs under "
             "Condor-style matchmaking, Falcon and an omniscient scheduler, and why. Without --data "
             "on generated hosts alone. Goes on where it was broken off.",
-            "studies/cycle-sharing.md",
+            "studies/cycle-sharing/index.md",
             options=(
                 DATA,
                 Option(
@@ -111,7 +111,7 @@ STUDIES: Final = fs.Entries(
             "Bagchi et al., cycle sharing: what a guest at each priority takes from an owner who "
             "works with real programs on the same core, and what policies make of it. Measured on "
             "this host, about 30 min, one core. Goes on where it was broken off.",
-            "studies/contention.md",
+            "studies/contention/index.md",
             options=(
                 Option("seed", int, "Of think times, orders and files.", 1, metavar="N", least=0),
                 Option("core", int | None, "That is used (default: the last).", metavar="N"),
@@ -126,7 +126,7 @@ STUDIES: Final = fs.Entries(
             "Bagchi et al., cycle sharing: checkpoints on shared hosts beside a dedicated server, "
             "the submitting machine and the own disk, simulated and with real storage daemons. "
             "Without --data on generated hosts alone. Goes on where it was broken off.",
-            "studies/vault.md",
+            "studies/vault/index.md",
             options=(
                 DATA,
                 Option(

@@ -252,12 +252,10 @@ def loop(played: Played) -> Finding:
 SAMPLE: Final = (
     "the paper's counts and area; one sample of that size and area, its order drawn anew"
 )
-RELATED: Final = "all generated machines with a relation; ranges are from the least to the most"
-UNRELATED: Final = (
-    "all generated machines without a relation; ranges are from the least to the most"
-)
+RELATED: Final = "all generated machines with a relation; ranges are minimum to maximum"
+UNRELATED: Final = "all generated machines without a relation; ranges are minimum to maximum"
 PAIRS: Final = "pairs of generated machines that differ in the relation alone; two standard errors"
-TRUTH: Final = "what was put into the generated machines with a relation"
+TRUTH: Final = "the truth of the generated machines with a relation"
 
 LOOPED: Final = "closed-loop runs of as many generated machines; 95 % over machines"
 
@@ -295,7 +293,7 @@ ASKED: Final = (
         "Acting in the worst 20 % of the idle periods brings about 80 % of the gain",
         knee, paper=f"{100 * paper.PART:.0f} %", rests=RELATED,
         why="How much depends on how wide and long the jobs are that high nodes answer for, which "
-        "the paper does not tell.",
+        "the paper does not state.",
     ),
     Asked(
         "threshold", "4.4", "Rebooting 20 % of the time is a threshold of active memory of 0.09",
@@ -322,9 +320,9 @@ ASKED: Final = (
     ),
     Asked(
         "truth", "4.2, rules 2 and 4",
-        "A failed job is the doing of its node with the highest memory in the preceding idle time",
+        "A failed job was caused by its node with the highest memory in the preceding idle time",
         truth, paper="taken to be so", rests=TRUTH,
-        why="Where memory was the cause the rule mostly names the right node, and tells such jobs "
+        why="Where memory was the cause the rule mostly names the right node, and ranks such jobs "
         "well. Most failures had another cause; rule 4, by which all are memory's, is what "
         "makes the area of all failures modest.",
     ),

@@ -18,7 +18,7 @@ NAMES: Final = {
     "its jobs ended, white is idle, crosses are out-of-memory events.",
     "figure-2.png": "ROC curve of active memory over Cases I and II, beside chance.",
     "figure-3.png": "Net benefit of rebooting over the share of idle periods; orange: the same "
-    "actions if memory told nothing.",
+    "actions if memory said nothing.",
     "with-and-without.png": "The curve of Figure 3 on the same machines with and without a "
     "relation of memory to failures: the bend is nearly the same.",
     "action-cost.png": "Net benefit when every action costs something of its own.",

@@ -102,7 +102,7 @@ def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
                 measured.append(mean)
                 days = "weekends" if worst["weekend"][0] else "weekdays"
                 words.append(
-                    f"{share(mean)} {what} (least {share(1 - worst['error'][0])} at "
+                    f"{share(mean)} {what} (lowest {share(1 - worst['error'][0])} at "
                     f"{worst['length_h'][0]:g} h, {days})"
                 )
             floor = relative_errors(mine, each=True, truth="drawn")["error"].to_numpy().mean()
@@ -116,7 +116,7 @@ def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
                 section="Prediction Accuracy",
                 where=name,
                 rests="half of the days for training, the rest for test; one seed; what chance "
-                "alone leaves stands beside it",
+                "alone leaves for comparison",
             )
 
 

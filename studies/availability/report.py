@@ -26,13 +26,13 @@ NOTES: Final = f"""\
 - "Chance alone": the same measure where the outcomes are drawn from what was predicted, that is,
   of a prediction that is exactly right; the days of test are few.
 - The linear models are fitted to all days of training, the same that the process is learned from,
-  one value a {COARSE} s, and foretell the states 1 to 5 of each window from all that came before
+  one value a {COARSE} s, and predict the states 1 to 5 of each window from all that came before
   it; a value from 2.5 on is a failure, and a window without one counts as available. As in the
   slides, AR is fitted by the equations of Yule and Walker and MA by Powell's method (least squares
   of its one-step errors); beside them AR, MA and ARMA are of greatest likelihood. BM is the mean of
   at most the last 8 values; LAST repeats the window of the same length before. A
   forecast of means soon comes near the mean of all states, which is one that a job can run in: AR,
-  BM, MA and ARMA foretell next to no failures, so that their lines coincide.
+  BM, MA and ARMA predict next to no failures, so that their lines coincide.
 - Noise: 1 to 10 false unavailabilities of 1 to 5 min each on one weekday of training, between 8:00
   and 9:00; windows begin at 8:00.
 - {GRID_SET}: nodes up or down (one state in which a job can run), drawn of those that were watched
@@ -64,7 +64,7 @@ def _error(one: pl.DataFrame) -> str:
     if len(one) == 0 or one["error"][0] is None:
         return ""
     left = f", {one['left_out'][0]} left out" if one["left_out"][0] else ""
-    return f"{share(one['error'][0])} (most {share(one['most'][0], 0)}{left})"
+    return f"{share(one['error'][0])} (max {share(one['most'][0], 0)}{left})"
 
 
 def training_section(rows: pl.DataFrame) -> fs.reports.Table:

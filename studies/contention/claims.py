@@ -28,7 +28,7 @@ from studies.kit.claims import CONFIRMED, Asked, Claim, Finding
 from studies.kit.text import share
 
 HOLDS, PARTLY, FAILS = CONFIRMED
-UNCLEAR: Final = "not told apart"
+UNCLEAR: Final = "inconclusive"
 CPU: Final = "Studies on Resource Contention: CPU"
 MEMORY: Final = "Studies on Resource Contention: CPU & Memory"
 BETWEEN: Final = (0.2, 0.5)

@@ -33,7 +33,7 @@ from studies.kit.means import Mean
 from studies.kit.text import share
 
 HOLDS, PARTLY, FAILS = CONFIRMED
-UNCLEAR: Final = "not told apart"
+UNCLEAR: Final = "inconclusive"
 
 OCCURRENCES: Final = (405, 453)
 SHARES: Final = {"s3": (0.69, 0.79), "s4": (0.19, 0.30), "s5": (0.0, 0.03)}
@@ -187,7 +187,7 @@ def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
         verdict = CONFIRMED.of(good)
         yield Claim(
             "accuracy",
-            "the availability of a machine is foretold with a mean accuracy above 86 %",
+            "the availability of a machine is predicted with a mean accuracy above 86 %",
             words,
             verdict,
             section="Prediction Accuracy",
@@ -385,18 +385,18 @@ SCHEDULING: Final = (
     ),
     Scheduling("moves", _AHEAD, moves, "Proactive Approach", tuple(MOVING)),
     Scheduling(
-        "moves here", _AHEAD + ", by Falcon as it is here", moves, _ADDED, tuple(MOVING), FALCON
+        "moves here", _AHEAD + ", by forestall's Falcon", moves, _ADDED, tuple(MOVING), FALCON
     ),
     Scheduling(
-        "added", "what is added here to the slides' Falcon makes it quicker",
+        "added", "forestall's additions make the slides' Falcon quicker",
         added, _ADDED, by=FALCON,
     ),
     Scheduling(
-        "improved here", "with what is added, 4 to 14 % ahead of Condor-style",
+        "improved here", "with these additions, 4 to 14 % ahead of Condor-style",
         improved, _ADDED, by=FALCON,
     ),
     Scheduling(
-        "promises", "stays end their jobs as often as Falcon as it is here promised",
+        "promises", "stays end their jobs as often as forestall's Falcon promised",
         promises, _ADDED, (SCRATCH,), FALCON,
     ),
 )  # fmt: skip

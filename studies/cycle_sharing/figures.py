@@ -106,7 +106,7 @@ def by_length(runs: GuestRuns, name: str) -> Figure:
             axes.set_ylim(bottom=0)
         if row[3].get_ylim()[1] < 0.1:
             row[3].set_ylim(0, 1)
-    _together(figure, grid[0][0], f"{name}: grey is the slides' 4 to 14 %. {BAND}")
+    _together(figure, grid[0][0], f"{name}: gray is the slides' 4 to 14 %. {BAND}")
     return figure
 
 
@@ -143,7 +143,7 @@ def gains(runs: GuestRuns) -> Figure:
         axes.set_xticks(place, runs.sets)
         axes.set_xlim(-0.5, len(place) - 0.5)
         axes.tick_params(axis="x", labelsize=8)
-    _together(figure, panels[0], f"Jobs of all lengths; grey is the slides' 4 to 14 %. {BAND}")
+    _together(figure, panels[0], f"Jobs of all lengths; gray is the slides' 4 to 14 %. {BAND}")
     return figure
 
 

@@ -6,16 +6,16 @@ from typing import Final
 
 _ALIKE: Final = (
     "one host is as good as another: all owners do heavy work at the same hours, and which of them "
-    "will today cannot be told. Forecasts that know the law of each host, learned from 28 other "
+    "will today is unknown. Forecasts that know the law of each host, learned from 28 other "
     "weeks, do not get ahead of Condor-style either; from a host's own record Falcon even learns "
     "something false, as sessions come by turns and a host with a good record is due. With the "
     "future known the same rule comes within half a per cent of the omniscient scheduler: it is "
-    "foresight that lacks, not the rule"
+    "foresight that is missing, not the rule"
 )
 _SAVED: Final = (
     "a failure costs next to nothing where all is saved as the owner comes back, and the rule "
     "takes it for a loss all the same: Falcon gives up idle hosts to avoid failures; as if no host "
-    "ever left it is behind by less. And what Condor-style goes by, the load now, foretells much "
+    "ever left it is behind by less. And what Condor-style goes by, the load now, predicts much "
     "here: without it Falcon is behind by more"
 )
 _SHORT: Final = (
@@ -78,6 +78,6 @@ WHY: Final[dict[str, str]] = {
     "failures, alike": _ALIKE,
     "failures, LANL": _RARE,
     "failures, PlanetLab": _SLICES,
-    "promises, alike": "what was foreseen is far too bold here, as a host with a good record is "
+    "promises, alike": "the forecast is far too bold here, as a host with a good record is "
     "due; the correction by the record takes that away, and a little more",
 }

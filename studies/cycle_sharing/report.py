@@ -171,16 +171,16 @@ def notes(found: Found) -> str:
   its own past alone, no memory of the present load), and that of this project, with what it adds.
 - Jobs have the seven lengths from 0.5 to 6 h, equally often, and are submitted evenly between 6:00
   and 22:00. Run times make up {share(LOAD, 0)} of the time of all hosts where nothing else is
-  said; how many jobs the slides' experiment had is not told.
+  said; how many jobs the slides' experiment had is not stated.
 - {GENERATED[0]}, {GENERATED[1]}: generated hosts with the slides' statistics, {plan.days} days, the
   first of them to learn from. "{GENERATED[1]}": all owners do heavy work at the same hours, each on
   some of the days. "{GENERATED[0]}": each has hours of their own and keeps to them. The slides'
-  table does not tell these apart.
+  table does not distinguish these.
 - Grid'5000 and LANL: nodes drawn at random from those in service throughout 91 days that are drawn
   first; up without any load, or away. PlanetLab: slices seen on all of the four weekdays that there
   are, their days joined by name; two days to learn from, two for jobs (submitted until 17:00).
 - {GOOGLE_SET} cover 24 hours: there is no day before from which a forecast could be learned, and
-  jobs of 6 h would end with the trace; so their states are told, and no job is played.
+  jobs of 6 h would end with the trace; so their states are counted, and no job is played.
 - Forecasts have steps of {STEP // 60} min and reach {HORIZON // 3600} h, which is five times
   quicker than the simulator's defaults (1 min, 24 h) and changes little: see
   "{NAMES["fine steps"]}".

@@ -390,8 +390,8 @@ ASKED: Final = (
         less_lost_with_risk,
         "Waiting avoids what placement alone cannot. But a user who waits gets nodes for which "
         "little or nothing is predicted, so Equation 1 seldom takes a checkpoint, and a failure "
-        "that was not foreseen costs all of the job. On the full SDSC machine the two cancel "
-        "until nearly all failures are foreseen.",
+        "that was not predicted costs all of the job. On the full SDSC machine the two cancel "
+        "until nearly all failures are predicted.",
     ),
     Asked(
         "qos_users_monotone", "5.2, Figure 8", "at a = 1 QoS tends to increase with U",
@@ -435,13 +435,15 @@ def evaluate(surfaces: Mapping[str, Surface], elsewhere: Floats | None = None) -
 
 
 def _rests(log: str, surfaces: Mapping[str, Surface], elsewhere: Floats | None) -> str:
-    """Return on what a finding rests: draws of what is foreseen, and years of failures."""
+    """Return on what a finding rests: draws of the predicted failures, and years of failures."""
     if log == STARTS and elsewhere is not None:
         starts, draws = elsewhere.shape
-        return f"{starts} starts of one year of failures, {draws} draws of what is foreseen each"
+        return (
+            f"{starts} starts of one year of failures, {draws} draws of the predicted failures each"
+        )
     known = surfaces.get(log)
     draws = len(known.qos) if known is not None else min(len(s.qos) for s in surfaces.values())
-    return f"{draws} draws of what is foreseen, one year of failures"
+    return f"{draws} draws of the predicted failures, one year of failures"
 
 
 def _findings(

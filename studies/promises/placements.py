@@ -55,9 +55,9 @@ def least_claims(runs: pl.DataFrame) -> tuple[Claim, ...]:
         seen, risky, worse = (
             int(offers[f"offers_{name}"].sum()) for name in ("offers", "risky", "worse")
         )
-        text = f"not for {worse:,} of {seen:,} offers, of which {risky:,} have a risk above 0"
+        text = f"more than the least in {worse:,} of {seen:,} offers, {risky:,} with a risk above 0"
         if worse:
-            text += f"; p_f is {float(offers['offers_excess'].sum()) / worse:.3f} above the least"
+            text += f"; p_f then {float(offers['offers_excess'].sum()) / worse:.3f} above the least"
         verdict = HOLDS if worse == 0 else PARTLY if worse < 0.05 * risky else FAILS
         made.append(
             Claim(
@@ -66,7 +66,7 @@ def least_claims(runs: pl.DataFrame) -> tuple[Claim, ...]:
                 why="The paper does not say how; here nodes are taken one by one, by their own "
                 "risk. A node that fails first hides what comes later on others, so that another "
                 "set can have less. --placement least finds it.",
-                rests=f"{offers['seed'].n_unique()} draws of what is foreseen, a and U of "
+                rests=f"{offers['seed'].n_unique()} draws of the predicted failures, a and U of "
                 f"{len(offers) // offers['seed'].n_unique()} pairs, each offer of these runs",
             )
         )  # fmt: skip
@@ -89,7 +89,7 @@ def least_section(runs: pl.DataFrame) -> Blocks:
     words = (
         "Offers of runs by the paper's rule (node by node), each beside the least of all sets of "
         "free nodes, over the first draws; at the right the same jobs and draws with "
-        "--placement least, less those without: mean (least to most)."
+        "--placement least, less those without: mean (minimum to maximum)."
     )
     return table(head, rows), fs.reports.Prose(words)
 

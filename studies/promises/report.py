@@ -36,7 +36,7 @@ def spread(values: pl.Series, digits: int, scale: float = 1.0) -> str:
 
 
 def measures_row(rows: pl.DataFrame) -> list[str]:
-    """Return QoS, utilization and lost work of some runs as cells: mean (least to most)."""
+    """Return QoS, utilization and lost work of some runs as cells: mean (minimum to maximum)."""
     return [
         spread(rows["qos"], 3),
         spread(rows["utilization"], 3),

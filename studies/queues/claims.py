@@ -245,7 +245,7 @@ ASKED: Final = (
           rests="Equation 24, and 4,000 played jobs a row"),
     Asked("agree", "Section 7", "Equation 24 says how often jobs with spares succeed", _agree,
           rests="12 rows of 4,000 played jobs; confirmed within 2 points"),
-    Asked("ring", "Section 7.1", "Copies on both neighbours let a job go on after a failure",
+    Asked("ring", "Section 7.1", "Copies on both neighbors let a job go on after a failure",
           _ring, rests="4,000 played jobs a row on a ring of the job's nodes"),
 )  # fmt: skip
 """The claims, in the paper's order where one follows from another."""

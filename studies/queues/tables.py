@@ -358,9 +358,9 @@ def mixed_table() -> Table:
         ("The commodity machine's 2.8 % comes out the consistent way, the mixed one's 6.6 % with "
          "Table 3's mixture of shapes: the paper compares figures of two kinds.",
          "A machine half of nodes at twice the price costs half as much again, not a quarter.",
-         "What pays is told by a job, not by the machine's price: with blades at twice the price "
+         "A job shows what pays, not the machine's price: with blades at twice the price "
          "the cheapest way to 95 % success of a job on 64 nodes for 100 h (a repair in 48 h, no "
-         "checkpoints or hourly ones at 5 min, nodes as new) is on the nodes, and with the spares "
+         "checkpoints or hourly ones at 5 min, nodes as new) is on the nodes, with the spares "
          "and checkpoints, that the rows say."),
     )  # fmt: skip
 
@@ -467,7 +467,7 @@ def played_table(runs: Sequence[Played]) -> Table:
               sum(one.fallbacks for one in runs if one.copies == 3), digits=0)
     )  # fmt: skip
     return Table(
-        "Section 7 played", "Jobs that take a spare and go on from a neighbour's copy",
+        "Section 7 played", "Jobs that take a spare and go on from a neighbor's copy",
         tuple(values),
         (f"{TRIALS:,} jobs of each row, on 256 blades with the spares among them, 128 h, all nodes "
          "new at each start; hourly checkpoints, each with copies on a ring of the job's nodes; "

@@ -36,7 +36,7 @@ from studies.virtual.study import BEST, FIRST, JOBS, PAPER, RANDOM, TASKS, WORDS
 ORDER: Final = {
     (BEST, FIRST): (
         "Every task gets a whole processor or waits, so that the roomiest node is no quicker than "
-        "another, and both strategies choose among the nodes foreseen to outlive the deadline. "
+        "another, and both strategies choose among the nodes predicted to outlive the deadline. "
         "Best-fit leaves the nodes that live longest to the tasks that last longest: that shows in "
         "work alone, since few tasks are long, and only where failures are so many that few nodes "
         "outlive a deadline."
@@ -60,7 +60,7 @@ LEADS: Final = {
         "not."
     ),
     FIRST: (
-        "Nothing that was tried tells the two apart by that much: not the rate, the load, the "
+        "Nothing that was tried separates the two by that much: not the rate, the load, the "
         "deadlines, the width of tasks, nor predictions that come late, with which first-fit "
         "leads."
     ),
@@ -85,7 +85,7 @@ ASKED: Final = (
         "cheap", "3", "the overhead of a migration (12 s) is negligible",
         cheap,
         "12 s are 0.04 % of the mean run time, and few tasks move: most are placed where no "
-        "failure is foreseen.",
+        "failure is predicted.",
     ),
     *(
         Asked(
@@ -103,7 +103,7 @@ ASKED: Final = (
         "sensitive", "5.2", "best-fit is the most sensitive to the accuracy of predictions",
         sensitive,
         "Predictions that come early warn of every failure, however wrong they are. Late ones "
-        "miss, and best-fit is hurt most: it chooses the node whose failure is foreseen soonest "
+        "miss, and best-fit is hurt most: it chooses the node whose failure is predicted soonest "
         "after the deadline. The paper's predictions all come early (Section 7), so that two of "
         "its statements do not go together here.",
     ),
@@ -154,7 +154,7 @@ ASKED: Final = (
     Asked(
         "unreliable nodes", "abstract", "best-fit uses relatively unreliable nodes more",
         unreliable,
-        "alpha = 0.5 prefers the node whose failure is foreseen soonest after the deadline; nodes "
+        "alpha = 0.5 prefers the node whose failure is predicted soonest after the deadline; nodes "
         "without one come last. With failures every few hours hardly any such node outlives a "
         "deadline.",
     ),
@@ -180,7 +180,7 @@ OF_NETWORK: Final = (
 
 
 RESTS: Final = (
-    "generated years (jobs as the paper tells of them, load 0.3; failures like LANL's), {seeds} "
+    "generated years (jobs as the paper describes them, load 0.3; failures like LANL's), {seeds} "
     "seeds, paired; intervals at 95 %"
 )
 RESTS_OTHERWISE: Final = {

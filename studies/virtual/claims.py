@@ -101,9 +101,9 @@ def twice(found: Found, test: Callable[[str], Finding]) -> Finding:
     told = {base: test(base) for base in BASELINES}
     verdict = told[RANDOM].verdict
     if told[STAYS].verdict != verdict:
-        verdict += f" (beside {MIGRATES[STAYS]}: {told[STAYS].verdict})"
-    words = (f"beside {MIGRATES[base]}, {one.measured}" for base, one in told.items())
-    brief = f"{told[RANDOM].brief}; beside {MIGRATES[STAYS]} {told[STAYS].brief}"
+        verdict += f" (over {MIGRATES[STAYS]}: {told[STAYS].verdict})"
+    words = (f"over {MIGRATES[base]}, {one.measured}" for base, one in told.items())
+    brief = f"{told[RANDOM].brief}; over {MIGRATES[STAYS]} {told[STAYS].brief}"
     return Finding("; ".join(words), verdict, brief)
 
 

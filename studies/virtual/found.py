@@ -126,7 +126,7 @@ class Found:
             return f"holds only at {listed(ahead)} the paper's failures{other}"
         if len(behind) == len(rates):
             return f"{FAILS}: it is the other way round at every rate"
-        return f"{FAILS}: not told apart by {self.seeds()} seeds{other}"
+        return f"{FAILS}: inconclusive with {self.seeds()} seeds{other}"
 
 
 def near(rates: Sequence[float], others: Sequence[str] = ()) -> str:

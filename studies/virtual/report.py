@@ -292,7 +292,7 @@ def notes(found: Found) -> str:
   with one error, uniform in [0, 2 (1 - accuracy)] of the gap, always early, unless said otherwise.
 - The load is {LOAD:g} where nothing else is said: jobs hardly wait, so that failures alone decide.
 - Random-select moves tasks to nodes drawn at random, as in the paper (Section 4.1), and decides
-  what claims are held to; one that stays, blind to all predictions, is told beside it.
+  what claims are held to; one that stays, blind to all predictions, stands beside it.
 - "Work" is that of the tasks completed in time, as a share of the work of all tasks.
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -46,8 +45,6 @@ def public(holder: ModuleType) -> set[str]:
     """Names that a module shows its users; of errors, all there are."""
     if holder is forestall.errors:
         return {name for name in vars(holder) if name.endswith("Error")}
-    if holder is forestall.vaults:  # a room of that name, and the subject
-        return set(import_module("forestall.public.vault").__all__)
     return set(holder.__all__)
 
 

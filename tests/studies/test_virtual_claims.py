@@ -115,7 +115,7 @@ def test_none_holds_where_nothing_differs() -> None:
     for name, verdict in got.items():
         expected = HOLDS if name in ("once", "cheap") else FAILS
         assert verdict.startswith(expected), name
-    assert "not told apart by 4 seeds" in got[f"{BEST} over {FIRST}, jobs"]
+    assert "inconclusive with 4 seeds" in got[f"{BEST} over {FIRST}, jobs"]
 
 
 def test_a_claim_that_holds_at_high_rates_only() -> None:
@@ -126,10 +126,10 @@ def test_a_claim_that_holds_at_high_rates_only() -> None:
 
 def test_the_baseline_that_migrates_decides() -> None:
     got = verdicts(lambda c: {JOBS: 0.9 - 0.01 * (c.strategy == STAYS)})
-    words = f"{FAILS}: not told apart by 4 seeds"
-    assert got[f"{FIRST} over {RANDOM}, jobs"] == f"{words} (beside one that stays: {HOLDS})"
+    words = f"{FAILS}: inconclusive with 4 seeds"
+    assert got[f"{FIRST} over {RANDOM}, jobs"] == f"{words} (over one that stays: {HOLDS})"
     got = verdicts(lambda c: {JOBS: 0.9 - 0.01 * (c.strategy == RANDOM and c.rate > 0)})
-    assert got[f"{FIRST} over {RANDOM}, jobs"] == f"{HOLDS} (beside one that stays: {words})"
+    assert got[f"{FIRST} over {RANDOM}, jobs"] == f"{HOLDS} (over one that stays: {words})"
 
 
 def test_the_other_way_round() -> None:

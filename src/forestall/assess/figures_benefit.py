@@ -130,7 +130,7 @@ def plot_actions(rows: Sequence[Mapping[str, Any]], axes: Axes | None = None) ->
     place.set_xticks([one for one in ticks if one <= most])
     place.xaxis.set_major_formatter("{x:,.0f}")
     place.set_xlim(left=-1)
-    dress(place, "", "Actions on a machine", "Saved of the loss (%)")
+    dress(place, "", "Actions on a machine", "Loss saved (%)")
     legend(place, ncols=4)
     return figure_of(place)
 

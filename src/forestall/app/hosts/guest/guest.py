@@ -46,7 +46,7 @@ from forestall.show.words import or_dash
 LIGHT: Final = "0"
 """Th1 of a host that was not calibrated: a guest stays at lowest priority while its owner does
 anything at all. At default priority it would gain little, and the owner wait twice as long for each
-command (docs/studies/contention.md)."""
+command (docs/studies/contention/index.md)."""
 _SLACK: Final = 15.0
 _HEARS: Final = 10.0
 """s within which a manager begins to end its guest, or is killed."""
