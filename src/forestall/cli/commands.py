@@ -11,12 +11,12 @@ from typer.core import TyperCommand, TyperGroup
 
 from forestall.cli.output import own_codes
 
-BOOKS: Final = "What a site's own records tell"
+BOOKS: Final = "A site's own records"
 RUNS: Final = "Runs and promises"
 FAILING: Final = "How machines fail, and what to do"
 LIVE: Final = "Live: act before nodes fail"
 SLURM: Final = "Promises on a Slurm cluster"
-PREDICTION: Final = "What will fail, and what a prediction is worth"
+PREDICTION: Final = "Failure prediction and its worth"
 LOGS: Final = "Logs"
 
 
@@ -37,23 +37,23 @@ class CommandEntry(NamedTuple):
 COMMANDS: Final = (
     CommandEntry(
         "report", "site.report", BOOKS,
-        "Say what a site's own records tell: what was lost to what, how nodes are, what to do.",
+        "Report on a site from its own records: node-hours lost, node health, and what to do.",
     ),
     CommandEntry(
         "lemons", "site.lemons", BOOKS,
-        "Name nodes that fail more than chance allows, and what average ones would have saved.",
+        "Find nodes that fail more often than chance allows, and what average ones would save.",
     ),
     CommandEntry(
         "import", "site.import_", BOOKS,
-        "Turn the records of a site into files that every other command takes.",
+        "Convert a site's records into files that every other command reads.",
     ),
     CommandEntry(
         "backtest", "site.backtest", BOOKS,
-        "Replay records in time order, and say what quotes would have been worth.",
+        "Replay records in time order, and show how good quotes would have been.",
     ),
     CommandEntry(
         "futures", "site.futures", BOOKS,
-        "Play the queue forward: when jobs start and end, when nodes are free, what a drain does.",
+        "Simulate the queue: when jobs start and end, when nodes are free, what a drain does.",
     ),
     CommandEntry(
         "demo", "runs.demo", RUNS,
@@ -87,7 +87,7 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "reliability", "reliability.reliability", FAILING,
-        "Say how a machine fails: rates, distributions, trend, years, causes, bad nodes, bursts.",
+        "Show how a machine fails: rates, distributions, trend, years, causes, bad nodes, bursts.",
     ),
     CommandEntry(
         "fit", "reliability.fit", FAILING,
@@ -100,7 +100,7 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "interval", "reliability.interval", FAILING,
-        "Say how often to checkpoint: the best interval, and how far the closed forms are from it.",
+        "Find the best checkpoint interval, and show how far the closed forms are from it.",
     ),
     CommandEntry(
         "spares", "reliability.spares", FAILING,
@@ -118,11 +118,11 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "promises", "live.promises", SLURM,
-        "List your promises, the newest first; operators see everybody's.",
+        "List your promises, newest first; operators see everyone's.",
     ),
     CommandEntry(
         "promise", "live.promises", SLURM,
-        "Say what was promised for a job, what is likely now, and what was done for it.",
+        "Show what was promised for a job, what is likely now, and what was done for it.",
     ),
     CommandEntry(
         "proposals", "live.proposals", SLURM,
@@ -130,7 +130,7 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "doctor", "live.doctor", SLURM,
-        "Check what a controller needs on this machine, and say what to do where it is missing.",
+        "Check what a controller needs on this machine, and how to add what is missing.",
     ),
     CommandEntry(
         "calibrate", "hosts.calibrate", LIVE,
@@ -153,7 +153,7 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "checkpoint", "vault.checkpoint", LIVE,
-        "Save files on storage hosts so that some of these may be lost, and bring them back.",
+        "Save files on storage hosts, some of which may be lost, and restore them.",
     ),
     CommandEntry(
         "storage", "vault.storage", LIVE,
@@ -174,11 +174,11 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "assess", "judge.assess", PREDICTION,
-        "Say what predictors are worth: ours, and those of others by their scores or alarms.",
+        "Judge failure predictors: forestall's own, or others by their scores or alarms.",
     ),
     CommandEntry(
         "traces", "traces.traces", LOGS,
-        "Say what is in a log, write it in another format, filter it, or make one up.",
+        "Describe a log, convert it, filter it, or generate one.",
     ),
 )  # fmt: skip
 

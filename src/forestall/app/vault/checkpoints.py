@@ -40,7 +40,8 @@ class Coding(Declared):
     """How a checkpoint is coded and cut, as commands ask for it."""
 
     data: Annotated[
-        Annotated[int, Field(ge=1)], Setting("Pieces that are enough to recover", group=CODING)
+        Annotated[int, Field(ge=1)],
+        Setting("Pieces that suffice to recover the checkpoint", group=CODING),
     ] = 3
     parity: Annotated[
         Annotated[int, Field(ge=0)], Setting("Pieces that may be lost", group=CODING)

@@ -139,11 +139,12 @@ class RunQuestion(Declared):
                 "{files} before it returns with code 0", shown="CMD", group=SAVING),
     ] = ""  # fmt: skip
     save_timeout: Annotated[
-        float, Setting("After which it was not saved", shown="DURATION", group=SAVING)
+        float, Setting("Time limit of a save", shown="DURATION", group=SAVING)
     ] = 600.0
     criu: Annotated[str, Setting("The program criu", shown="PROGRAM", group=SAVING)] = "criu"
     keep: Annotated[
-        Annotated[int, Field(ge=1)], Setting("Checkpoints that stay, the newest", group=SAVING)
+        Annotated[int, Field(ge=1)],
+        Setting("Number of checkpoints to keep, the newest", group=SAVING),
     ] = 3
     folder: Annotated[
         Path | None,
@@ -160,9 +161,9 @@ class RunQuestion(Declared):
                 shown="DURATION", group=HERE),
     ] = 30.0  # fmt: skip
     patience: Annotated[
-        float, Setting("Between SIGTERM and SIGKILL", shown="DURATION", group=HERE)
+        float, Setting("Time between SIGTERM and SIGKILL", shown="DURATION", group=HERE)
     ] = 5.0
-    fresh: Annotated[bool, Setting("Begin again, whatever was saved")] = False
+    fresh: Annotated[bool, Setting("Start from the beginning and ignore what was saved")] = False
 
     def place(self, name: str) -> Path:
         """Return the folder of a run."""

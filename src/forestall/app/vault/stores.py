@@ -246,7 +246,10 @@ class ChoosingOptions(Declared):
 
     data: Annotated[
         Annotated[int, Field(ge=1)] | None,
-        Setting("Pieces that are enough", unset="as the newest checkpoint there has it, or 3"),
+        Setting(
+            "Pieces that suffice to recover the checkpoint",
+            unset="as the newest checkpoint there has it, or 3",
+        ),
     ] = None
     parity: Annotated[
         Annotated[int, Field(ge=0)] | None,

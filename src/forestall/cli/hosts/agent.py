@@ -35,7 +35,11 @@ with lazily():
 SERVICE = "Service"
 Listen: TypeAlias = Annotated[
     str | None,
-    Setting("Where Prometheus may ask (default 127.0.0.1:9108)", shown="HOST:PORT", group=SERVICE),
+    Setting(
+        "Address of the metrics for Prometheus (default 127.0.0.1:9108)",
+        shown="HOST:PORT",
+        group=SERVICE,
+    ),
 ]
 NoListen: TypeAlias = Annotated[bool, Setting("Serve no metrics", group=SERVICE)]
 Beside: TypeAlias = Annotated[bool, Setting("Run beside another agent of yours on this host")]
@@ -61,7 +65,9 @@ def agent(
     no_listen: NoListen = False,
     span: Annotated[
         str | None,
-        Setting("How long (default: until Ctrl-C or SIGTERM)", option="for", shown="DURATION"),
+        Setting(
+            "How long to watch (default: until Ctrl-C or SIGTERM)", option="for", shown="DURATION"
+        ),
     ] = None,
     beside: Beside = False,
     quiet: Quiet = False,
@@ -136,7 +142,7 @@ class Screen:
 
 @command(app, "status", "forestall agent status", "forestall agent status --json")
 def status(folder: app_agent.Folder = None, as_json: Json = False) -> int:
-    """Tell what the agent of a folder last saw; ends with 1 where it does not run."""
+    """Show what an agent last saw; the exit code is 1 if it is not running."""
     place, now = agent_place.default_folder() if folder is None else folder, time.time()
     told = app_agent.facts(place, now)
     wrong = app_agent.trouble(place, told, now)
@@ -189,7 +195,7 @@ def ad(folder: app_agent.Folder = None) -> None:
 )
 def condor(
     folder: app_agent.Folder = None,
-    every: Annotated[str, Setting("Between two readings", shown="DURATION")] = "60s",
+    every: Annotated[str, Setting("Time between two readings", shown="DURATION")] = "60s",
     way: Annotated[str, Setting("What the startd runs", shown="file|command")] = "file",
     submit: Annotated[bool, Setting("Print lines for a submit file instead")] = False,
     hours: Annotated[float, Setting("Of a job, for its submit file", shown="H")] = 4.0,
@@ -201,7 +207,7 @@ def condor(
         ),
     ] = "stay",
 ) -> None:
-    """Print what HTCondor needs to publish and use the agent's prediction."""
+    """Print the HTCondor configuration that publishes and uses the agent's prediction."""
     if submit:
         with _dashes():
             print(hosts_condor.submit_lines(hours, by=by), end="")

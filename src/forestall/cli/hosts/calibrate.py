@@ -37,13 +37,13 @@ def calibrate(
     folder: Annotated[
         Path | None,
         Setting(
-            "The agent's folder: agent and guests take the thresholds from there",
+            "Write the thresholds to this agent folder, where agent and guests read them",
             shown="DIR",
             group=OUTPUT,
         ),
     ] = None,
     save: Annotated[
-        bool, Setting("The same, into the agent's default folder", group=OUTPUT)
+        bool, Setting("Write the thresholds to the agent's default folder", group=OUTPUT)
     ] = False,
     quiet: Quiet = False,
     as_json: Json = False,

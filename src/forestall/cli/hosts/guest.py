@@ -96,7 +96,7 @@ def run(
         ),
     ] = None,
     folder: Folder = None,
-    fresh: Annotated[bool, Setting("Begin a guest that has not finished again")] = False,
+    fresh: Annotated[bool, Setting("Start an unfinished guest from the beginning")] = False,
     th1: Annotated[
         str | None,
         Setting("Owner's load above which it is lowered (default: as calibrated, else 0)",
@@ -179,7 +179,7 @@ def resume(
 @command(app, "list", "forestall guest list", "forestall guest list --json")
 @_guarded
 def listed(folder: Folder = None, as_json: Json = False) -> None:
-    """List the guests, what is with them, and where their output lies."""
+    """List the guests, their state, and where their output is."""
     place = folder or agent_place.default_folder()
     found, troubles = guest.guests(place)
     for trouble in troubles:
@@ -212,7 +212,7 @@ def stop(name: Name, folder: Folder = None, as_json: Json = False, quiet: Quiet 
 @command(app, "log", "forestall guest log sum")
 @_guarded
 def log(name: Name, folder: Folder = None, as_json: Json = False) -> None:
-    """Tell why a guest was lowered, stopped, continued and ended; the load is the owner's."""
+    """Show why a guest was lowered, stopped, continued and ended; the load is the owner's."""
     place = folder or agent_place.default_folder()
     changes = guest.guest_changes(place, name)
     if as_json:

@@ -32,7 +32,7 @@ def submit(
         typer.Argument(metavar="CMD ARGS...", help="What to run, after --.", show_default=False),
     ] = None,
     name: Annotated[
-        str | None, Setting("Of the guest (default: after the command)", shown="NAME")
+        str | None, Setting("Name of the guest (default: taken from the command)", shown="NAME")
     ] = None,
     folder: Folder = None,
     outlive: Annotated[
@@ -51,7 +51,7 @@ def submit(
     *,
     asked: submitted.SubmitQuestion,
     watch: Annotated[
-        bool, Setting("Tell how it goes until it is over, and end with its exit code")
+        bool, Setting("Show the guest's progress until it ends, and exit with its exit code")
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,

@@ -143,7 +143,7 @@ def start(
         Setting("Where to start it (default: where the strategy chooses)", shown="N"),
     ] = None,
     initrd: Annotated[Path | None, Setting("Its initial file system", group=GUEST)] = None,
-    memory: Annotated[str, Setting("Such as 4G", shown="AMOUNT", group=GUEST)] = "128M",
+    memory: Annotated[str, Setting("Memory, such as 4G", shown="AMOUNT", group=GUEST)] = "128M",
     processors: OfMachine = None,
     after_loss: AfterLoss = "checkpoint",
     append: Annotated[
@@ -250,11 +250,11 @@ def listed(fleet: Fleet = HERE, as_json: Json = False) -> None:
 @_guarded
 def migrate(
     name: Name,
-    to: Annotated[str, Setting("Where to", shown="NODE")],
+    to: Annotated[str, Setting("The node to move to", shown="NODE")],
     fleet: Fleet = HERE,
     as_json: Json = False,
 ) -> int:
-    """Move a running machine to another node; exit code 1 where that did not come off."""
+    """Move a running machine to another node; the exit code is 1 if that failed."""
     opened = _fleet(fleet)
     outcome = opened.migrate(name, to)
     _tell_troubles(opened)
@@ -296,11 +296,12 @@ def drain(
 def foresee(
     node: Node,
     fleet: Fleet = HERE,
-    at: Annotated[str | None, Setting("When it is to fail", shown="TIME")] = None,
+    at: Annotated[str | None, Setting("When the node is expected to fail", shown="TIME")] = None,
     within: Annotated[
-        str | None, Setting("The same, from now", option="in", shown="DURATION")
+        str | None,
+        Setting("How long from now the node is expected to fail", option="in", shown="DURATION"),
     ] = None,
-    never: Annotated[bool, Setting("Take back what was foreseen")] = False,
+    never: Annotated[bool, Setting("Withdraw the expected failure")] = False,
     as_json: Json = False,
 ) -> None:
     """Say when a node is expected to fail; `forestall machines watch` acts on it."""
@@ -328,9 +329,10 @@ def foresee(
 @_guarded
 def watch(
     fleet: Fleet = HERE,
-    every: Annotated[str, Setting("Between two looks", shown="DURATION")] = "1s",
+    every: Annotated[str, Setting("Time between two checks", shown="DURATION")] = "1s",
     span: Annotated[
-        str | None, Setting("How long (default: until Ctrl-C)", option="for", shown="DURATION")
+        str | None,
+        Setting("How long to watch (default: until Ctrl-C)", option="for", shown="DURATION"),
     ] = None,
     level: Annotated[
         str,

@@ -46,7 +46,8 @@ app = group_of(
 )
 def train(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Which predictor; see `forestall predict list`.")
+        str,
+        typer.Argument(metavar="NAME", help="Name of the predictor; see `forestall predict list`."),
     ],
     log: FailureLog,
     out: Annotated[Path, Setting("The file to write", group=OUTPUT)],
@@ -84,7 +85,9 @@ def ask(
         Path, typer.Argument(metavar="PREDICTOR", help="A file of `forestall predict train`.")
     ],
     reading: FailureReading,
-    nodes: Annotated[str | None, Setting("Which nodes (default: all)", shown="0-3,7")] = None,
+    nodes: Annotated[
+        str | None, Setting("Nodes to ask about (default: all)", shown="0-3,7")
+    ] = None,
     at: Annotated[
         str | None,
         Setting(
@@ -92,7 +95,7 @@ def ask(
             shown="TIME",
         ),
     ] = None,
-    ahead: Annotated[str, Setting("Its length", shown="DURATION")] = "24h",
+    ahead: Annotated[str, Setting("Length of the window", shown="DURATION")] = "24h",
     since: Annotated[
         Path | None,
         Setting(

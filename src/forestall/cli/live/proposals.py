@@ -35,7 +35,7 @@ Which = Annotated[
         metavar="ID", help="The proposal's id, or the beginning of it.", show_default=False
     ),
 ]
-Why = Annotated[str, Setting("Why, for who reads the ledger later", shown="TEXT")]
+Why = Annotated[str, Setting("Reason, for readers of the ledger", shown="TEXT")]
 
 
 @app.callback()
@@ -44,7 +44,8 @@ def proposals(
     context: typer.Context,
     options: connection.ServerOptions,
     every: Annotated[
-        bool, Setting("Those that wait for nobody, too: done, refused, expired", option="all")
+        bool,
+        Setting("Also list proposals that were carried out, refused or have expired", option="all"),
     ] = False,
     as_json: Json = False,
 ) -> None:

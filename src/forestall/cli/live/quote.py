@@ -44,14 +44,14 @@ def quote(
     by: Annotated[
         str | None,
         Setting(
-            "How likely is it done by then? Such as 'tomorrow 8:00', 'fri 18:00', +6h, or a date",
+            "Deadline to quote, such as 'tomorrow 8:00', 'fri 18:00', +6h, or a date",
             shown="WHEN",
         ),
     ] = None,
     probability: Annotated[
-        float, Setting("Least probability, for the deadlines near --by", shown="P")
+        float, Setting("Minimum probability of the deadlines offered near --by", shown="P")
     ] = 0.9,
-    partition: Annotated[str, Setting("Where it runs", shown="NAME", short="p")] = "",
+    partition: Annotated[str, Setting("Partition of the job", shown="NAME", short="p")] = "",
     constraint: Annotated[
         str,
         Setting(
@@ -61,7 +61,7 @@ def quote(
         ),
     ] = "",
     ask: Annotated[
-        bool, Setting("Ask again and again: other deadlines, until one is good enough")
+        bool, Setting("Ask for other deadlines interactively until one is good enough")
     ] = False,
     as_json: Json = False,
 ) -> int:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from forestall.app.live.settings import LiveSettings
 
 SIMULATED = "Simulated cluster"
-PLACES = "Where it is reached"
+PLACES = "Address"
 Settings: TypeAlias = Annotated[
     Path | None,
     Setting("File with the tables serve, guard, keeper, warden, slurm, messages", shown="TOML"),
@@ -71,7 +71,7 @@ def serve(
     settings: Settings = None,
     role: Annotated[
         Literal["advisor", "warden"],
-        Setting("Process: the API with advisor and keeper, or the warden"),
+        Setting("Process to run: the API with advisor and keeper, or the warden"),
     ] = "advisor",
     ledger: Ledger = None,
     host: Annotated[
@@ -89,14 +89,14 @@ def serve(
         bool, Setting("Serve a simulated cluster instead of Slurm", group=SIMULATED)
     ] = False,
     nodes: Annotated[
-        Annotated[int, Field(ge=1, le=100_000)], Setting("How many", group=SIMULATED)
+        Annotated[int, Field(ge=1, le=100_000)], Setting("How many to generate", group=SIMULATED)
     ] = 16,
     speed: Annotated[
         Annotated[float, Field(ge=0.1, le=10_000)],
         Setting("Seconds of its clock that pass in one of ours", group=SIMULATED),
     ] = 60.0,
     seed: Annotated[
-        Annotated[int, Field(ge=0)], Setting("Of its jobs and failures", group=SIMULATED)
+        Annotated[int, Field(ge=0)], Setting("Seed for its jobs and failures", group=SIMULATED)
     ] = 1,
     as_json: Json = False,
 ) -> int:
@@ -219,7 +219,7 @@ app.add_typer(token_app, name="token")
 )  # fmt: skip
 def add(
     name: Annotated[str, typer.Argument(help="User name in Slurm", metavar="NAME")],
-    role: Annotated[Role, Setting("user: sees what is theirs; operator: all")] = "user",
+    role: Annotated[Role, Setting("user: sees their own promises; operator: sees all")] = "user",
     settings: Settings = None,
     ledger: Ledger = None,
     tokens: Tokens = None,

@@ -51,7 +51,8 @@ def design(
     processors_per_node: Annotated[
         Annotated[int, Field(ge=1)] | None,
         Setting(
-            "Of an SWF job log, whose sizes are processors (default: as the file says, or 1)",
+            "Processors per node, to convert the job sizes of an SWF log (default: as the file "
+            "says, or 1)",
             shown="P",
             group="Search",
         ),

@@ -35,7 +35,7 @@ def interval(
     asked: questions.IntervalQuestion,
     as_json: Json = False,
 ) -> None:
-    """Say how often to checkpoint: the best interval, and how far the closed forms are from it.
+    """Find the best checkpoint interval, and show how far the closed forms are from it.
 
     Intervals count work between checkpoints. Overhead is expected time over work, less 1. With
     --slurm or files a node's MTTF is measured from a site's records.

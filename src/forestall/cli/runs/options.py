@@ -32,22 +32,25 @@ READING: Final = (
         "FILE",
         otherwise={"cycle": "When hosts were down."},
     ),
-    Choice(
-        "failure_format", FAILURES, "Its format, where it is not to be guessed.", "NAME", rare=True
-    ),
-    Choice("system", FAILURES, "Which system, of a log with several.", "NAME"),
-    Choice("from", FAILURES, "Time 0, such as 2003-07-18T16:00.", "TIME"),
-    Choice("days", FAILURES, "Length of the window from there.", "DAYS"),
-    Choice("fold_nodes", FAILURES, "So many neighbouring nodes count as one.", "K", rare=True),
-    Choice("jobs", JOBS, "Positions to take from the job log, such as 1:10000.", "FIRST:LAST"),
+    Choice("failure_format", FAILURES, "File format (default: detected).", "NAME", rare=True),
+    Choice("system", FAILURES, "System to read, where the log holds several.", "NAME"),
+    Choice("from", FAILURES, "Start of the window, such as 2003-07-18T16:00.", "TIME"),
+    Choice("days", FAILURES, "Length of the window, in days.", "DAYS"),
+    Choice("fold_nodes", FAILURES, "Count this many neighboring nodes as one.", "K", rare=True),
+    Choice("jobs", JOBS, "Jobs to take from the log, by position, such as 1:10000.", "FIRST:LAST"),
     Choice(
         "processors_per_node",
         JOBS,
-        "Of SWF logs, whose sizes are processors.",
+        "Processors per node, to convert the job sizes of SWF logs.",
         "P",
         otherwise={"virtual": "Of a node; the sizes of jobs are processors."},
     ),
-    Choice("strict", JOBS, "A row that must be left out or changed is an error.", flag=True),
+    Choice(
+        "strict",
+        JOBS,
+        "Stop with an error at a row that would have to be skipped or changed.",
+        flag=True,
+    ),
 )
 """Options of reading: which rows of which logs."""
 
@@ -137,12 +140,14 @@ FailureLog: TypeAlias = Annotated[
 JobLog: TypeAlias = Annotated[
     Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
 ]
-Strict: TypeAlias = Annotated[bool, Setting("A row that must be left out is an error")]
+Strict: TypeAlias = Annotated[
+    bool, Setting("Stop with an error at a row that would have to be skipped")
+]
 
 Config: TypeAlias = Annotated[
     Path | None,
     Setting(
-        "Options from a file, keys as the options are spelled; the command line wins",
+        "Read options from a TOML file whose keys are option names; the command line wins",
         shown="FILE.toml", group=OUTPUT,
     ),
 ]  # fmt: skip
@@ -151,9 +156,9 @@ StudyOut: TypeAlias = Annotated[
     Setting("Folder for tables, figures and report.html", shown="DIR", group=OUTPUT),
 ]
 Force: TypeAlias = Annotated[
-    bool, Setting("Write into a folder that holds something else", group=OUTPUT)
+    bool, Setting("Write into a folder that already holds other files", group=OUTPUT)
 ]
-Quiet: TypeAlias = Annotated[bool, Setting("Print nothing but errors", group=OUTPUT, short="q")]
+Quiet: TypeAlias = Annotated[bool, Setting("Print only errors", group=OUTPUT, short="q")]
 Json: TypeAlias = Annotated[
     bool, Setting("Print JSON instead of text", group=OUTPUT, option="json")
 ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 app = group_of(
-    "Replay records in time order, and say what quotes would have been worth.",
+    "Replay records in time order, and show how good quotes would have been.",
     "forestall backtest promises jobs.txt --out study",
 )
 

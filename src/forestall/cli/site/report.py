@@ -53,20 +53,20 @@ def report(
     out: Annotated[
         Path | None,
         Setting(
-            "Write the page: one file that needs no other; into a folder as report.html",
+            "Write the report as one self-contained page; in a folder, as report.html",
             shown="FILE.html|DIR",
             group=OUTPUT,
         ),
     ] = None,
     openmetrics: OpenMetrics = None,
     full: Annotated[
-        bool, Setting("Print all rows, and how everything is counted", group=OUTPUT)
+        bool, Setting("Print all rows and the definition of every figure", group=OUTPUT)
     ] = False,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Say what a site's own records tell: what was lost to what, how nodes are, what to do.
+    """Report on a site from its own records: node-hours lost, node health, and what to do.
 
     Nothing is changed and nothing leaves this machine. Without files and without --slurm it prints
     the commands that make the files.

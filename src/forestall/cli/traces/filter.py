@@ -18,14 +18,14 @@ with lazily():
 
 READING = "Event log"
 FILTERS = "Filters"
-MADE = "What is made up"
+MADE = "Generated log"
 
 
 READ = (
-    Choice("format", READING, "Its form, where it shall not be guessed.", "NAME"),
+    Choice("format", READING, "File format (default: detected).", "NAME"),
     Choice("from", READING, "Time 0, such as 2005-06-05 (default: first record).", "TIME"),
-    Choice("days", READING, "Length of the window from there.", "DAYS"),
-    Choice("year", READING, "Of the first line of a syslog whose times have none.", "YEAR"),
+    Choice("days", READING, "Length of the window, in days.", "DAYS"),
+    Choice("year", READING, "Year of the first line of a syslog whose times have no year.", "YEAR"),
     Choice(
         "templates",
         READING,
@@ -33,17 +33,20 @@ READ = (
         "(default masked).",
         choices=("masked", "drain", "none"),
     ),
-    Choice("strict", READING, "A line that must be left out is an error.", flag=True),
+    Choice(
+        "strict", READING, "Stop with an error at a line that would have to be skipped.", flag=True
+    ),
 )
 """Options of reading."""
 
 MERGE = (
-    Choice("severity", FILTERS, "The least that counts (default FATAL).", "WORD"),
+    Choice("severity", FILTERS, "Lowest severity that counts (default FATAL).", "WORD"),
     Choice(
         "steps",
         FILTERS,
-        "Which, in order: severity, alerts, temporal, spatial, causal, clusters (default "
-        "severity,temporal,spatial,causal; alerts for severity where the log tells none).",
+        "Filters in order: severity, alerts, temporal, spatial, causal, clusters (default "
+        "severity,temporal,spatial,causal; alerts instead of severity where the log has "
+        "none).",
         "STEP,...",
     ),
     Choice(
@@ -105,18 +108,18 @@ def filter_log(
     ] = "node",
     out: Annotated[
         Path | None,
-        Setting("Where the failures go, as our own CSV with dates and names", group=OUTPUT),
+        Setting("File for the failures: forestall's own CSV, with dates and names", group=OUTPUT),
     ] = None,
     names: Annotated[
-        Path | None, Setting("Where the names of the nodes go: node,name", group=OUTPUT)
+        Path | None, Setting("File for the names of the nodes: node,name", group=OUTPUT)
     ] = None,
     records: Annotated[
-        Path | None, Setting("Where the records that are left go", group=OUTPUT)
+        Path | None, Setting("File for the records that remain", group=OUTPUT)
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Turn the records of an event log into failures, and say what each filter took."""
+    """Turn the records of an event log into failures, and show what each filter removed."""
     settings, reading = events_filter.settings_of(given), events_filter.reading_of(given)
     with ProgressBar("megabytes", quiet=quiet) as bar:
         done = events_filter.study(log, reading, settings, level, bar)

@@ -26,7 +26,7 @@ Reading: TypeAlias = Annotated[
 ]
 Count: TypeAlias = Annotated[int, Field(ge=1)]
 app = group_of(
-    "Say what is in a log, write it in another format, filter it, or make one up.",
+    "Describe a log, convert it, filter it, or generate one.",
     "forestall traces info jobs.swf",
     "forestall traces generate --help",
 )
@@ -44,7 +44,7 @@ def info(
     given: Reading,
     nodes: Annotated[
         Count | None,
-        Setting("Nodes of the machine, for the load (default: as the log tells)"),
+        Setting("Nodes of the machine, to compute the load (default: from the log)"),
     ] = None,
     kind: Annotated[
         Literal["log", "events", "metrics", "records"] | None,
@@ -56,7 +56,7 @@ def info(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what is in a log: span, counts, sizes, load, gaps, oddities.
+    """Describe a log: span, counts, sizes, load, gaps, oddities.
 
     FILE holds jobs, failures, events, metrics of nodes, or accounting records of jobs.
     """

@@ -51,7 +51,7 @@ Ids: TypeAlias = Annotated[
 ]
 
 app = group_of(
-    "Save files on storage hosts so that some of these may be lost, and bring them back.",
+    "Save files on storage hosts, some of which may be lost, and restore them.",
     "forestall checkpoint save work --store /a --store /b --store /c --data 2 --parity 1",
     "forestall checkpoint list --store /a --store /b --store /c",
     "forestall checkpoint restore latest --store /a --store /b --store /c --to again",
@@ -125,12 +125,12 @@ def restore(
         str, typer.Argument(metavar="ID", help="The checkpoint, a beginning of its id, or latest.")
     ],
     store: Stores,
-    to: Annotated[Path, Setting("A folder that is empty or not there yet", shown="DIR")],
+    to: Annotated[Path, Setting("Folder to restore into: empty or not there yet", shown="DIR")],
     key: KeyFile = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Make a checkpoint's files anew; they are all there and checked, or none is.
+    """Restore a checkpoint's files: all of them, checked, or none.
 
     Exit code 3: too few pieces are left.
     """
@@ -149,7 +149,7 @@ def restore(
 @command(app, "list", "forestall checkpoint list --store /a --store /b --json")
 def list_(
     store: Stores,
-    label: Annotated[str | None, Setting("Only those with this label")] = None,
+    label: Annotated[str | None, Setting("Only checkpoints with this label")] = None,
     key: KeyFile = None,
     as_json: Json = False,
 ) -> None:
@@ -172,7 +172,9 @@ def list_(
 def verify(
     store: Stores,
     names: Ids = None,
-    deep: Annotated[bool, Setting("Look into the pieces, too: is it what was saved?")] = False,
+    deep: Annotated[
+        bool, Setting("Also check the content of the pieces against what was saved.")
+    ] = False,
     key: KeyFile = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -192,9 +194,9 @@ def repair(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
-    """Make pieces anew that were damaged or lost, from those that are left.
+    """Rebuild damaged or lost pieces from those that are left.
 
-    Exit code 3: of a checkpoint too few are left.
+    Exit code 3: too few pieces of a checkpoint are left.
     """
     return _looked_after(store, names, True, False, key, quiet, as_json)
 
@@ -250,11 +252,13 @@ def gc(
     store: Stores,
     forget: Annotated[
         list[str] | None,
-        typer.Option("--forget", metavar="ID", help="A checkpoint that goes; several times."),
+        typer.Option("--forget", metavar="ID", help="Checkpoint to remove; may be repeated."),
     ] = None,
-    keep_last: Annotated[int | None, Setting("Of each label only so many stay")] = None,
+    keep_last: Annotated[
+        int | None, Setting("Keep only this many checkpoints of each label")
+    ] = None,
     keep_within: Annotated[
-        str | None, Setting("And all that are younger than this", shown="DURATION")
+        str | None, Setting("Also keep all checkpoints younger than this", shown="DURATION")
     ] = None,
     wait: Annotated[str, Setting("How long to wait for saves under way", shown="DURATION")] = "0",
     repack: Annotated[
@@ -300,7 +304,7 @@ def gc(
 
 @command(app, "stat", "forestall checkpoint stat --store /a --store /b")
 def stat(store: Stores, key: KeyFile = None, as_json: Json = False) -> None:
-    """Say how much is in a vault and how it lies on its hosts."""
+    """Show how much a vault holds and how it is spread over its hosts."""
     told = checkpoints.state_of(store, key=key)
     if as_json:
         say_json(told)
@@ -315,7 +319,9 @@ def stat(store: Stores, key: KeyFile = None, as_json: Json = False) -> None:
 
 @command(app, "key", "forestall checkpoint key vault.key")
 def key(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file that is not there.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The key file to create; it must not exist.")
+    ],
 ) -> None:
     """Make a key for an encrypted vault; without it nothing there can be read: keep it safe."""
     checkpoints.new_key(path)

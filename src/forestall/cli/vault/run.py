@@ -47,7 +47,9 @@ def run(
     ] = None,
     name: Annotated[
         str | None,
-        Setting("By which the run is found again (default: after the command)", shown="NAME"),
+        Setting(
+            "Name by which the run is found again (default: taken from the command)", shown="NAME"
+        ),
     ] = None,
     files: Annotated[
         list[Path] | None,
@@ -65,11 +67,11 @@ def run(
     placing: stores.PlacingOptions,
     key: KeyFile = None,
     account: Annotated[
-        Path | None, Setting("Write what the run came to into this file, as JSON", shown="FILE")
+        Path | None, Setting("Write the outcome of the run to this file, as JSON", shown="FILE")
     ] = None,
     save_now: Annotated[
         bool,
-        Setting("Have the run with this {name} on this host saved now, and wait until it is in the "
+        Setting("Save the run with this {name} on this host now, and wait until it is in the "
                 "vault"),
     ] = False,
     quiet: Quiet = False,

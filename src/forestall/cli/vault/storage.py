@@ -137,10 +137,12 @@ def _loads(one: dict[str, Any]) -> str:
 )
 def watch(
     store: Stores,
-    every: Annotated[str, Setting("Between two looks", shown="DURATION")] = "1m",
+    every: Annotated[str, Setting("Time between two checks", shown="DURATION")] = "1m",
     span: Annotated[
         str | None,
-        Setting("How long (default: until Ctrl-C or SIGTERM)", option="for", shown="DURATION"),
+        Setting(
+            "How long to watch (default: until Ctrl-C or SIGTERM)", option="for", shown="DURATION"
+        ),
     ] = None,
 ) -> None:
     """Look at storage hosts again and again, so that saves know which are up when this machine is

@@ -81,7 +81,7 @@ class SubmitQuestion(Declared):
 
     time: Annotated[
         float,
-        Setting("What it takes on an average machine that nobody else uses", shown="DURATION",
+        Setting("Run time on an average machine that nobody else uses", shown="DURATION",
                 typed="1h", read=_seconds, group=PLACE),
     ] = 3600.0  # fmt: skip
     checkpoint_size: Annotated[

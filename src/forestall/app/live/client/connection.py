@@ -67,7 +67,7 @@ class ServerOptions(Declared, group="Server"):
     token_file: Annotated[
         Path | None,
         Setting(
-            "The same from a file (default: ~/.config/forestall/token, where it is there)",
+            "File with your token (default: ~/.config/forestall/token, if it exists)",
             shown="FILE",
         ),
     ] = None
