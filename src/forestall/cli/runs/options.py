@@ -48,7 +48,7 @@ READING: Final = (
     Choice(
         "strict",
         JOBS,
-        "Stop with an error at a row that would have to be skipped or changed.",
+        "Reject a log with rows that would be skipped or changed.",
         flag=True,
     ),
 )
@@ -61,11 +61,11 @@ TRAINING: Final = (
         models=LEARN,
     ),
     Choice(
-        "train_from", TRAINED, "Where its window begins (default: first failure).", "TIME",
+        "train_from", TRAINED, "Start of the training window (default: first failure).", "TIME",
         rare=True, models=LEARN,
     ),
     Choice(
-        "train_days", TRAINED, "Length of its window (default: up to the run).", "DAYS",
+        "train_days", TRAINED, "Length of the training window (default: up to the run).", "DAYS",
         rare=True, models=LEARN,
     ),
 )  # fmt: skip

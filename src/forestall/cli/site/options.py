@@ -65,7 +65,7 @@ SITE: Final = (
     Choice(
         "strict",
         RECORDS,
-        "Stop with an error at a row that would have to be skipped or changed.",
+        "Reject a log with rows that would be skipped or changed.",
         flag=True,
     ),
     Choice(

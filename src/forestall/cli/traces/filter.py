@@ -33,9 +33,7 @@ READ = (
         "(default masked).",
         choices=("masked", "drain", "none"),
     ),
-    Choice(
-        "strict", READING, "Stop with an error at a line that would have to be skipped.", flag=True
-    ),
+    Choice("strict", READING, "Reject a log with lines that would be skipped.", flag=True),
 )
 """Options of reading."""
 

@@ -40,7 +40,10 @@ class GuestSettings:
     th1: float = TH1
     th2: float = TH2
     hold: Annotated[
-        float, Setting("Such a load for longer ends it", shown="DURATION", group=HOST)
+        float,
+        Setting(
+            "How long such a load may last before the guest is ended", shown="DURATION", group=HOST
+        ),
     ] = HOLD
     calm: Annotated[
         float,
@@ -49,9 +52,9 @@ class GuestSettings:
             shown="DURATION", group=HOST,
         ),
     ] = CALM  # fmt: skip
-    every: Annotated[float, Setting("Between looks at the host", shown="DURATION", group=HOST)] = (
-        1.0
-    )
+    every: Annotated[
+        float, Setting("Time between checks of the host", shown="DURATION", group=HOST)
+    ] = 1.0
     steps: Annotated[
         str,
         Setting(
@@ -89,9 +92,7 @@ class GuestSettings:
     ] = 0.0  # fmt: skip
     checkpoint_timeout: Annotated[
         float,
-        Setting(
-            "After which a checkpoint has failed", shown="DURATION", group=CHECKPOINTS, typed="60s"
-        ),
+        Setting("Time limit of a checkpoint", shown="DURATION", group=CHECKPOINTS, typed="60s"),
     ] = 60.0
     grace: Annotated[
         float,

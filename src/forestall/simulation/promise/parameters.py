@@ -188,7 +188,7 @@ class Parameters(BaseModel):
         only=("policy", "promise"), read=lambda text: read_users(text).text,
     )  # fmt: skip
     seed: SeedNumber = setting(
-        1, "Of whatever is drawn by chance",
+        1, "Seed of the random numbers",
         about="of the detectabilities and of users who bargain, the only things that a run draws",
         group="machine",
     )  # fmt: skip

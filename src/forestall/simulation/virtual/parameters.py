@@ -181,7 +181,7 @@ class VirtualParameters(BaseModel):
     repeat_failures: RepeatFailures = False
     min_runtime: MinRuntime = 1
     seed: SeedNumber = setting(
-        1, "Of whatever is drawn by chance",
+        1, "Seed of the random numbers",
         about="of synthetic predictions and of random choices",
         group="machine",
     )  # fmt: skip

@@ -28,7 +28,7 @@ from forestall.web.storage.seats import EACH, Seats
 from forestall.web.storage.shelves import Quota, Shelves
 
 LIMITS: Final = "Limits"
-PLACES: Final = "Where it is reached"
+PLACES: Final = "Address"
 EVERY: Final = 10.0
 """s between two times that the daemon says how it is."""
 FIRST: Final = "first"
@@ -55,9 +55,14 @@ class StorageOptions(Declared):
     ] = 16
     quota: Annotated[str, Setting("Bytes in all", shown="SIZE", group=LIMITS)] = "50GiB"
     client_quota: Annotated[
-        str | None, Setting("Bytes of one client (default: as all)", shown="SIZE", group=LIMITS)
+        str | None,
+        Setting(
+            "Storage limit per client (default: the limit for all)", shown="SIZE", group=LIMITS
+        ),
     ] = None
-    max_object: Annotated[str, Setting("Bytes of one object", shown="SIZE", group=LIMITS)] = "1GiB"
+    max_object: Annotated[str, Setting("Size limit of an object", shown="SIZE", group=LIMITS)] = (
+        "1GiB"
+    )
     tokens: Annotated[
         Path | None, Setting("File of the tokens (default: DIR/tokens)", shown="FILE")
     ] = None
