@@ -90,6 +90,7 @@ WORDS: list[tuple[str, ...]] = [
     ("report", "SACCT", "EVENTS", "--out", "r.html", "--openmetrics", "r.prom"),
     ("report", "SACCT", "EVENTS", "--full"),
     ("report", "SACCT", "EVENTS", "--json"),
+    ("job", "1", "SACCT", "EVENTS", "--out", "j.html"),
     ("lemons", "SACCT", "EVENTS"),
     ("lemons", "--failures", "FAILURES", "--openmetrics", "-"),
     ("import", "slurm", "SACCT", "EVENTS", "--out", "books"),

@@ -60,7 +60,9 @@ def lines(draw: Draw, data: bytes) -> bytes:
         case 3:
             rows[one] = rows[one][: draw.below(len(rows[one]) + 1)]
         case 4:
-            rows[one] = draw.pick((rows[one] * 2000, b"x" * 200_000, rows[one] + rows[other]))
+            rows[one] = draw.pick(
+                ((rows[one] * 2000)[: 1 << 20], b"x" * 200_000, rows[one] + rows[other])
+            )
         case 5:
             rows.insert(one, draw.word())
         case 6:

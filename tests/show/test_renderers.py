@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 import sys
@@ -100,7 +102,11 @@ def test_the_json_has_all_of_it() -> None:
 def test_a_page_is_whole_and_needs_nothing_else(name: str) -> None:
     text = page(report(name))
     seen = Tags(text)
-    assert not {"script", "link", "iframe", "object", "img"} & set(seen.tags)
+    assert not {"link", "iframe", "object", "img"} & set(seen.tags)
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in text
+    assert not re.search("fetch|XMLHttp|innerHTML|eval|import", script)
     assert all(one.startswith(("#", "data:image/png;base64,")) for one in seen.loads)
     assert not re.search(r"url\((?!#)", text)
     assert not re.search(r"https?:|//[a-z]", re.sub(r'href="data:[^"]*"', "", text))
@@ -110,6 +116,18 @@ def test_a_page_is_whole_and_needs_nothing_else(name: str) -> None:
     assert text.endswith("</html>\n")
     assert "alert('x')" not in text or "<script>alert" not in text
     assert "<script" not in fragment(report(name))
+
+
+def test_a_headline_figure_leads_to_its_table_and_definition() -> None:
+    fact = Fact("lost", "lost", 3.0, "node_hours")
+    table = Table.of("causes", ("Cause", "Hours"), [("all", "3"), ("x", "3")], title="By cause",
+                     summed=True)  # fmt: skip
+    home = Section("losses", "Losses", "Lost.", (fact,), (table,), notes=("How.",))
+    made = page(Report("T", "h", (home,), top=(fact,)))
+    seen = Tags(made)
+    assert {"#losses", "#losses-causes", "#losses-counted"} <= set(seen.loads)
+    assert {one[1:] for one in seen.loads} <= set(seen.ids)
+    assert '<tr class="sum"><th scope="row" class="left short">all' in made
 
 
 @needs_matplotlib

@@ -40,6 +40,10 @@ COMMANDS: Final = (
         "Report on a site from its own records: node-hours lost, node health, and what to do.",
     ),
     CommandEntry(
+        "job", "site.job", BOOKS,
+        "Say what one job waited for, what it used, what it was promised and what hit it.",
+    ),
+    CommandEntry(
         "lemons", "site.lemons", BOOKS,
         "Find nodes that fail more often than chance allows, and what average ones would save.",
     ),

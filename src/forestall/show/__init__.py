@@ -13,7 +13,7 @@ The renderers take a report and nothing else of it is written anywhere:
 
 ==============  ===================================================================================
 `text`          the terminal, at most 100 columns; short or full. `text.grid` prints any table
-`page`          one HTML page (`templates`, `style.css`): no scripts, no network, light and dark
+`page`          one HTML page (`templates`, `style.css`): no network; tables that sort and search
 `as_json`       plain values
 `openmetrics`   facts and series for Prometheus, in base units
 `markdown`      CommonMark with tables

@@ -59,6 +59,7 @@ class Table:
     caption : a quiet line above the heads
     colours : of the rows, ``#rrggbb``: squares that tie them to the parts of a `Bar`; or none
     folded : says how things are counted, and is shown with the section's notes
+    summed : the first row is the sum of all others, and stays first
     most : so many rows are shown on a page; None: as many as pages show, 0: all
     elsewhere : where the other rows are
     """
@@ -74,6 +75,7 @@ class Table:
     caption: str = ""
     colours: tuple[str, ...] = ()
     folded: bool = False
+    summed: bool = False
     most: int | None = None
     elsewhere: str = "the JSON"
 

@@ -1,11 +1,14 @@
-"""A report as one HTML page that needs no other file, no network and no script.
+"""A report as one HTML page that needs no other file and no network.
 
 Light and dark by the reader's setting, and printable. Every text is escaped: by the templates, and
-before that of what no screen shows. The page's own policy forbids whatever is not in it.
+before that of what no screen shows. The page's own policy forbids whatever is not in it; its one
+script, which sorts tables and searches them, is named there by its hash.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from functools import cache
 from importlib.resources import files
@@ -29,9 +32,11 @@ if TYPE_CHECKING:
     from forestall.show.blocks import Block
     from forestall.show.report import Report, Section
 
-POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-MOST_ROWS: Final = 30
-"""Rows of a table that a page shows, unless the table says otherwise."""
+POLICY: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+)
+MOST_ROWS: Final = 200
+"""Rows of a table that a page holds, unless the table says otherwise; long ones scroll."""
 MANY_COLUMNS: Final = 8
 """A table of more columns has smaller letters."""
 MOST_IN_CELL: Final = 300
@@ -83,7 +88,9 @@ def _rendered(name: str, report: Report, progress: Progress | None, drawn: Drawi
             closing=closing,
             drawn=drawings,
             missing="" if style.has_matplotlib() or not figures else NO_FIGURES,
-            style=_style(),
+            style=_asset("style.css"),
+            script=_asset("page.js"),
+            policy=_policy(),
             version=__version__,
         )
     )
@@ -105,8 +112,14 @@ def _visible(block: Block, key: str, drawn: Drawings) -> bool:
 
 
 @cache
-def _style() -> str:
-    return (files("forestall.show") / "templates" / "style.css").read_text(encoding="utf-8")
+def _asset(name: str) -> str:
+    return (files("forestall.show") / "templates" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _policy() -> str:
+    digest = hashlib.sha256(_asset("page.js").encode()).digest()
+    return POLICY.format(digest=base64.b64encode(digest).decode())
 
 
 @cache
@@ -125,8 +138,8 @@ def _environment() -> Environment:
         "MANY_COLUMNS": MANY_COLUMNS,
         "MOST_ROWS": MOST_ROWS,
         "OF_A_KIND": OF_A_KIND,
-        "POLICY": POLICY,
         "SHORT_TITLES": SHORT_TITLES,
+        "counts": _counts,
         "kind_of": lambda block: type(block).__name__,
         "more_of": more_of,
         "parted": _parted,
@@ -135,6 +148,11 @@ def _environment() -> Environment:
         "value_of": value_of,
     }
     return made
+
+
+def _counts(part: Section) -> bool:
+    """Return whether a section says how things are counted."""
+    return bool(part.notes) or any(one.folded for one in part.tables)
 
 
 def _parted(value: str) -> tuple[str, str]:

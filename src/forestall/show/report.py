@@ -52,6 +52,15 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Scene:
+    """Headline figures that rest on one assumption: what `assumes` says of jobs or nodes, as the
+    end of a sentence, and the facts under it."""
+
+    assumes: str
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """All that a result says; every renderer takes one.
 
@@ -62,6 +71,8 @@ class Report:
     sections : in the order of the report
     verdict : what was found, in plain paragraphs
     top : the facts that matter most, as cards; one that a section has too leads to it
+    scenes : the same figures under each of several assumptions, of which a page shows one at a
+        time; `top` is that of the first
     sources : what was read
     cleaning : what was left out, changed or found odd in it
     parameters : what was chosen
@@ -79,6 +90,7 @@ class Report:
     sections: tuple[Section, ...]
     verdict: tuple[str, ...] = ()
     top: tuple[Fact, ...] = ()
+    scenes: tuple[Scene, ...] = ()
     sources: tuple[str, ...] = ()
     cleaning: Cleaning = field(default_factory=Cleaning)
     parameters: Mapping[str, object] = field(default_factory=dict)
@@ -101,6 +113,6 @@ class Report:
         """Return what could not be told, each with the key of its section."""
         return [(part.key, one) for part in self.sections for one in part.untold]
 
-    def place_of(self, fact: Fact) -> str:
-        """Return the key of the section that has a fact, "" where none has it."""
-        return next((part.key for part in self.sections if fact in part.facts), "")
+    def home_of(self, fact: Fact) -> Section | None:
+        """Return the section that has a fact, None where none has it."""
+        return next((part for part in self.sections if fact in part.facts), None)

@@ -79,7 +79,7 @@ def text_of(
     for text in report.verdict:
         lines += ["", *paragraph(text, width)] if text not in leads else []
     if report.top:
-        lines += ["", *_facts(report.top, report, width)]
+        lines += ["", *_assumed(report, width), *_facts(report.top, report, width)]
     ends = report.closing or ()
     shown = [part for part in (*report.sections, *(ends if full else ())) if part.tells]
     parts = {part.key: _parts(part, report, width, None if full else told) for part in shown}
@@ -97,6 +97,13 @@ def text_of(
     lines += untold if (UNTOLD, UNTOLD) in chosen else _untold_short(report, width, told)
     lines += foot
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _assumed(report: Report, width: int) -> list[str]:
+    """Return what the headline figures rest on, where they could rest on something else."""
+    if not report.scenes:
+        return []
+    return paragraph(f"If {report.scenes[0].assumes}:", width)
 
 
 def brief_of(report: Report, *, width: int = WIDTH, wrap: bool = False) -> str:

@@ -19,9 +19,13 @@ NODE_HOURS = " node-hours"
 
 def number(value: object) -> float | None:
     """Return a finite number, or None for whatever is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    try:
+        real = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
+    return real if isfinite(real) else None
 
 
 def percent(value: object) -> str:

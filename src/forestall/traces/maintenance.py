@@ -14,6 +14,7 @@ from forestall.model.errors import ParameterError, TraceError, brief
 from forestall.model.failures import Failures, PlannedOutages
 from forestall.model.site.hostlist import expand
 from forestall.model.units import MAX_SECONDS, SECONDS, parse_duration, parse_time
+from forestall.traces.files.delimited import csv_frame
 from forestall.traces.files.guard import reader, within
 from forestall.traces.observed import numbers_of
 
@@ -76,7 +77,7 @@ def _rows(given: str | Path) -> list[tuple[str, str, str, str]]:
 
 def _file(path: Path) -> list[tuple[str, str, str, str]]:
     try:
-        frame = pl.read_csv(path, infer_schema=False, glob=False)
+        frame = csv_frame(path, infer_schema=False, glob=False)
     except OSError as error:
         raise TraceError(path, f"cannot be read: {error.strerror}") from None
     except pl.exceptions.PolarsError as error:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
-from forestall.traces.files.delimited import check_columns, header_names, read_sheet
+from forestall.traces.files.delimited import check_columns, csv_frame, header_names, read_sheet
 from forestall.traces.files.findings import Findings, LineFinding, shown
 from forestall.traces.files.guard import reader
 from forestall.traces.files.packed import read_bytes, text_of
@@ -211,7 +211,7 @@ def _csv(path: str | Path, required: Sequence[str], *, strict: bool) -> Read:
     try:
         if body[:1] in b"\r\n" or b"\n\n" in body or b"\n\r\n" in body:
             raise pl.exceptions.ComputeError("blank lines")
-        frame = pl.read_csv(
+        frame = csv_frame(
             body,
             has_header=False,
             schema=dict.fromkeys(places, pl.String),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from forestall.app.kit.predictor_files import VERSION, WHAT, load_predictor, save_predictor
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.predict.boosted.boosted import Boosted
 from forestall.predict.registry import new_learner
@@ -57,7 +57,7 @@ def put(name: str, value: Any, place: Any = 0) -> Change:
         ("child", put("learnt.child", 2**31 - 1, (0, 0))),
         ("child", put("learnt.child", 1, (0, 1))),
         ("root", put("learnt.root", 1)),
-        ("feature", put("learnt.root", 2**40, -1)),
+        ("root", put("learnt.root", 2**40, -1)),
         ("group", put("learnt.group", 9)),
         ("value", put("learnt.value", np.nan)),
         ("threshold", put("learnt.threshold", np.nan)),
@@ -100,3 +100,22 @@ def test_numbers_of_others(name: str, array: str, tmp_path: Path) -> None:
         lambda values, arrays: arrays.pop(f"learnt.{array}"),
     ):
         assert f"{array}: " in spoilt(path, change, tmp_path / "spoilt.predictor")
+
+
+def test_laws_of_gaps_that_no_fit_finds(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    log = Failures.build(np.sort(rng.integers(0, 10**7, 90)), rng.integers(0, 9, 90))
+    made, path = new_learner("renewal"), tmp_path / "it.predictor"
+    made.fit(log)
+    save_predictor(made, path)
+    for name, value in (("shape", 2**63), ("shape", 21), ("shape", 0), ("prior_failures", 1e13)):
+
+        def change(values: Any, arrays: Any, name: str = name, value: Any = value) -> None:
+            values["learnt"][name] = value
+
+        assert name in spoilt(path, change, tmp_path / "copy.predictor")
+
+
+def test_more_trees_than_a_file_may_bring_are_not_grown() -> None:
+    with pytest.raises(ParameterError, match="from 1 to 21845"):
+        new_learner("boosted", trees=21_846, leaves=2, horizons=[60 * k for k in range(1, 33)])

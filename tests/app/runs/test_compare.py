@@ -44,7 +44,17 @@ def test_what_differs() -> None:
     assert "| accuracy |" in found.report.markdown
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"parameters": 3}'])
+@pytest.mark.parametrize("value", [0.5, 10**400, "x", [1], True, {"mean": 10**400}])
+def test_measures_that_are_no_numbers_are_none(value: object) -> None:
+    first = Made().summary()
+    found = comparison_of({"one": first, "two": {**first, "wait": value, "lost_work": value}})
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert BY_KEY["wait.mean"].value({"wait": value}) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"parameters": 3}', '{"parameters": {}, "sources": [1]}']
+)
 def test_what_is_no_summary(text: str, tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text(text)
     with pytest.raises(TraceError, match=r"summary\.json"):

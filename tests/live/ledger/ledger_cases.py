@@ -25,7 +25,7 @@ def offer(name: str, at: int = 100, probability: float = 0.9) -> OfferRow:
         id=name, at=at, expires=at + 600, asked_by="ann", question={"nodes": 4, "time": 3600},
         size=4, length=3600, start=at + 50, deadline=at + 5000, before=0.93,
         probability=probability, reasons=["enough nodes are free at once"],
-        record={"kept": 371, "of": 412},
+        record={"low": 0.9, "high": 1.0, "made": 412, "kept": 371},
     )  # fmt: skip
 
 
@@ -49,8 +49,8 @@ def day(cycles: int = 3) -> Iterator[tuple[LedgerRow, ...]]:
     for number in range(1, cycles + 1):
         at = 100 * number
         yield (
-            LookRow(number, at, 1, 4, 9, {"sacct": at}, ""),
-            CycleRow(number, 1, at, [{"kind": "submitted"}], [{"kind": "reserve"}]),
+            LookRow(number, at, 1, 4, 9, {"accounting": at}, ""),
+            CycleRow(number, 1, at, {"events": [{"kind": "submitted"}]}, [{"kind": "reserve"}]),
             PredictionRow(number, at, "hazard", "n1", at, at + 60, 0.25),
         )
         made = offer(f"o{number}", at)

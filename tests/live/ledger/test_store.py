@@ -246,7 +246,7 @@ def test_the_checker_sees_what_does_not_add_up(tmp_path: Path) -> None:
         "UPDATE states SET at = 10000 WHERE state = 'written'": "when it had expired",
         "DELETE FROM runs": "of no run",
         "UPDATE intents SET role = 'keeper'": "a keeper may not drain",
-        "UPDATE cycles SET events = '[ ]' WHERE seq = 1": "not canonical",
+        "UPDATE cycles SET events = '{ }' WHERE seq = 1": "not canonical",
         "DELETE FROM intents WHERE seq = 3": "of no intent",
         "DELETE FROM states": "in no state",
         "UPDATE outcomes SET promise = 'p9' WHERE seq = 3": "no such promise",
@@ -267,6 +267,38 @@ def test_the_checker_sees_what_does_not_add_up(tmp_path: Path) -> None:
         assert not told.adds_up, statement
         assert any(_fits(why, line) for line in told.wrong), (statement, told.wrong)
         spoilt.unlink()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "UPDATE looks SET at = 'soon' WHERE seq = 2",
+            "looks is damaged: row 2: at: 'soon' is not",
+        ),
+        ("UPDATE looks SET mark = '[1]' WHERE seq = 2", "looks is damaged: row 2: mark: "),
+        ("UPDATE offers SET record = '{}' WHERE seq = 1", "offers is damaged: row o1: low"),
+        ("UPDATE promises SET probability = 9e999 WHERE seq = 1", "row p-o1: probability: inf is"),
+        ("UPDATE promises SET consents = '[1]' WHERE seq = 1", "row p-o1: consents: 1 is not"),
+    ],
+)
+def test_values_of_another_kind(tmp_path: Path, statement: str, said: str) -> None:
+    path = tmp_path / "ledger.db"
+    with LiveLedger(f"sqlite:///{path}") as ledger:
+        for rows in day():
+            ledger.add(*rows)
+    with sqlite3.connect(path) as base:
+        for (name,) in base.execute(
+            "SELECT name FROM sqlite_master WHERE type='trigger'"
+        ).fetchall():
+            base.execute(f"DROP TRIGGER {name}")
+        base.execute(statement)
+    with (
+        LiveLedger(f"sqlite:///{path}", writes=False) as ledger,
+        pytest.raises(LedgerError) as caught,
+    ):
+        tuple(list(ledger.read(kind)) for kind in ROWS)
+    assert said in str(caught.value)
 
 
 def _fits(why: str, line: str) -> bool:

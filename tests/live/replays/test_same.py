@@ -58,7 +58,13 @@ def test_another_decision_is_told(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE cycles SET events = '{' WHERE number = 3", "cycles is damaged"),
+        ("UPDATE cycles SET events = '{' WHERE number = 3", "cycles is damaged: row 3: its text"),
+        (
+            "UPDATE cycles SET events = '[]' WHERE number = 3",
+            "cycles is damaged: row 3: events: 'list of 0' is not allowed; expected named values",
+        ),
+        ("UPDATE cycles SET decisions = '[7]' WHERE number = 3", "row 3: decisions: 7 is not"),
+        ("UPDATE cycles SET decisions = '[{}]' WHERE number = 3", "cycle 3 is damaged: 'kind'"),
         ("UPDATE cycles SET events = '{}' WHERE number = 3", "cycle 3 is damaged: 'arrivals'"),
         ("UPDATE cycles SET run = 99 WHERE number = 3", "cycle 3: there is no run 99"),
         ("DELETE FROM cycles WHERE number = 3", "cycle 4 stands where 3 was expected"),

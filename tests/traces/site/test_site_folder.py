@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forestall.model.cleaning import Cleaning
-from forestall.model.errors import TraceError
+from forestall.model.errors import MemoryLimitError, TraceError
 from forestall.model.site.site_records import SiteRecords
 from forestall.traces.site.folder import (
     MOST_NAMED,
@@ -109,9 +109,23 @@ def test_damaged_folders_are_named(tmp_path: Path) -> None:
     (folder / "import.json").write_text('{"files": {}, "sources": []}')
     with pytest.raises(TraceError, match="lacks remarks"):
         read_folder(folder)
-    broken = json.loads(text)
-    broken["remarks"] = [{"kind": 3}]
-    broken["files"] = {}
-    (folder / "import.json").write_text(json.dumps(broken))
-    with pytest.raises(TraceError, match="a remark that cannot be read"):
+    whole = json.loads(text) | {"files": {}}
+    remark = {"part": "all", "kind": "x", "text": "rows", "action": "kept", "count": 1, "names": []}
+    for broken, said in (
+        ({"remarks": [{"kind": 3}]}, "remarks.part: None is not allowed"),
+        ({"remarks": [remark | {"count": -1}]}, "remarks.count: -1 is not allowed"),
+        ({"remarks": [remark | {"names": [7]}]}, "remarks.names: 7 is not allowed"),
+        ({"remarks": [remark | {"action": "burnt"}]}, "expected left out, changed, kept"),
+        ({"remarks": 5}, "remarks: 5 is not allowed; expected a list"),
+        ({"sources": [5]}, "sources: 5 is not allowed"),
+        ({"files": {"runs.parquet": "many"}}, "files.runs.parquet: 'many' is not allowed"),
+    ):
+        (folder / "import.json").write_text(json.dumps(whole | broken))
+        with pytest.raises(TraceError) as caught:
+            read_folder(folder)
+        assert said in str(caught.value)
+    (folder / "import.json").write_text(
+        json.dumps(whole | {"remarks": [remark | {"count": 2**62}]})
+    )
+    with pytest.raises(MemoryLimitError, match=r"import\.json: what a remark counts"):
         read_folder(folder)

@@ -48,6 +48,9 @@ _WANTED_STATES: Final = frozenset(
 )
 _BLANK: Final = frozenset({"", "none", "unknown", "n/a", "(null)", "null", "-", "."})
 _SERVICES: Final = frozenset({"slurm", "slurmctld", "slurmuser"})
+LONGEST: Final = 1000
+"""Characters of a reason that are looked at: Slurm keeps 255 at most, and what rules cost grows
+faster than a text does."""
 BLANK_LABEL: Final = "no_reason"
 UNCLEAR_LABEL: Final = "unclear"
 
@@ -128,5 +131,5 @@ _SIGNED: Final = re.compile(r"\s*\[[^\[\]\s]*@[^\[\]]*\]\s*$")
 
 def plain(reason: str) -> str:
     """Return a reason without who set it when (``[root@2026-01-31T12:00:00]``); "" for none."""
-    text = _SIGNED.sub("", reason).strip().strip("\"'").strip()
+    text = _SIGNED.sub("", reason[:LONGEST]).strip().strip("\"'").strip()
     return "" if text.lower() in _BLANK else text

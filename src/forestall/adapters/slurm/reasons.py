@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from forestall.adapters.slurm.reason_natures import (
+    LONGEST,
     POWER_SAVING,
     Reading,
     first,
@@ -51,6 +52,7 @@ def ticket(reason: str) -> str:
     >>> ticket("bad DIMM, RT #48213"), ticket("HPC-1207 gpu swap"), ticket("Xid 79 on GPU-2")
     ('48213', 'HPC-1207', '')
     """
+    reason = reason[:LONGEST]
     match = _TICKET_WORDS.search(reason) or _TICKET.search(reason)
     return next((group for group in match.groups() if group), "") if match else ""
 
@@ -79,6 +81,7 @@ def gpu_error(reason: str) -> str:
     >>> gpu_error("NVRM: Xid (PCI:0000:3b:00): 79, GPU is off the bus"), gpu_error("bad fan")
     ('Xid 79', '')
     """
+    reason = reason[:LONGEST]
     match = _XID.search(reason)
     if match:
         return f"{'SXid' if match[1][0] in 'sS' else 'Xid'} {int(match[2])}"

@@ -31,6 +31,7 @@ from torch.distributed.checkpoint.planner import (
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
+from forestall.adapters.torch.metadata import metadata_of
 from forestall.model.errors import InputError
 from forestall.vaults.manifests import Manifest
 from forestall.vaults.ranks.sharing import RankFile, SharedSave
@@ -141,9 +142,9 @@ class VaultReader(StorageReader):
         self._made, self._places = None, {}
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """Return what tells where each tensor is. It is unpickled, as with all checkpoints of
-        PyTorch: read from vaults that you trust."""
-        found: Metadata = pickle.loads(read_file(self._vault, self.manifest, METADATA))
+        """Return what tells where each tensor is; TraceError where that is no metadata."""
+        source = f"{METADATA} of checkpoint {self.manifest.name}"
+        found = metadata_of(read_file(self._vault, self.manifest, METADATA), source)
         found.storage_meta = StorageMeta(checkpoint_id=self.manifest.name)
         return found
 

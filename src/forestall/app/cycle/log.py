@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _FIGURES = ("jct", "mttf", "etl", "jctf", "rank", "chance")
 _PARTS = ("rank", "chance")
+_MOST = 2**62 // MILLION
 _WORDS = {"kind": GuestDecisionKind, "reason": GuestReason}
 
 
@@ -190,9 +191,10 @@ def _estimates(path: Path, scheduler: str) -> npt.NDArray[Any]:
             made[name] = logs.whole(table, name, path, empty=FAR)
             continue
         parts = table[name].cast(pl.Float64, strict=False)
-        if parts.null_count():
-            line = int(parts.is_null().arg_true()[0]) + 2
-            raise TraceError(path, "is not a number", line=line, field=name)
+        bad = ~parts.is_between(-_MOST, _MOST).fill_null(value=False)
+        if bad.any():
+            line = int(bad.arg_true()[0]) + 2
+            raise TraceError(path, "is not a finite number", line=line, field=name)
         made[name] = np.rint(parts.to_numpy() * MILLION).astype(np.int64)
     return made
 

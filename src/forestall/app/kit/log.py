@@ -24,6 +24,7 @@ import polars as pl
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.cells import read_back
+from forestall.traces.files.delimited import csv_frame
 from forestall.traces.files.guard import first_line, making
 
 E = TypeVar("E")
@@ -145,7 +146,7 @@ def read_log(path: Path, names: Sequence[str] = ()) -> pl.DataFrame:
         raise TraceError(path, "is missing; simulate with {log_events} writes it")
     with making(path, "log of a run"):
         try:
-            table = pl.read_csv(path, infer_schema_length=None, glob=False)
+            table = csv_frame(path, infer_schema_length=None, glob=False)
         except pl.exceptions.PolarsError as error:
             raise TraceError(path, f"cannot be read as CSV: {first_line(error)}") from None
     missing = [name for name in names if name not in table.columns]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class Measure:
         """Return the measure of one run, None where it has none."""
         found: Any = summary
         for part in self.key.split("."):
-            found = (found or {}).get(part)
+            found = found.get(part) if isinstance(found, Mapping) else None
         return words.number(found)
 
 

@@ -12,6 +12,7 @@ from forestall.app.kit import log as logs
 from forestall.app.kit.folder import SUMMARY
 from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import MAX_SECONDS
+from forestall.predict.hazard.fit import GapLaw
 from forestall.predict.hazard.hazard import HazardPredictor
 from forestall.predict.hazard.hazard_kernels import HAZARD, Hazard, hazard_of
 from forestall.simulation.kit.failures import expected_downtime
@@ -97,6 +98,8 @@ def read_hazard(folder: Path, told: dict[str, Any], nodes: int) -> Hazard:
             bounds = (0, 2) if name == "fresh" else times
             table[name] = logs.whole(log, name, path, bounds=bounds, needed=every)
     with making(folder / SUMMARY, "summary of a run"):
-        held, law = Held(told), ("shape", "prior_failures", "prior_exposure")
-        shape, failures, exposure = (held.number(name, 0, above=True) for name in law)
-        return hazard_of(table, shape, failures, exposure, held.whole("downtime", 0))
+        held = Held(told)
+        law = GapLaw.held(held)
+        return hazard_of(
+            table, law.shape, law.prior_failures, law.prior_exposure, held.whole("downtime", 0)
+        )

@@ -78,6 +78,8 @@ def read_summary(folder: Path) -> dict[str, Any]:
         raise TraceError(path, f"is no JSON: {error}") from None
     if not isinstance(summary, dict) or not isinstance(summary.get("parameters"), dict):
         raise TraceError(path, "is no summary of a run")
+    if not isinstance(summary.get("sources", {}), dict):
+        raise TraceError(path, "expected an object", field="sources")
     return summary
 
 

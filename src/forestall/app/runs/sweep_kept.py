@@ -122,7 +122,15 @@ def read_points(path: Path, fingerprint: str, count: int) -> dict[int, Measures]
                 f"choose another folder, or {{force}} to do it anew"
             )
         values = [value for value in map(value_of, file) if value is not None]
-    return {v["point"]: v["measures"] for v in values if 0 <= v.get("point", -1) < count}
+    return {v["point"]: v["measures"] for v in values if _is_point(v, count)}
+
+
+def _is_point(told: Mapping[str, Any], count: int) -> bool:
+    """Whether a line is a point and its measures; one that is none is played again."""
+    point, measures = told.get("point"), told.get("measures")
+    if type(point) is not int or not 0 <= point < count or not isinstance(measures, dict):
+        return False
+    return all(isinstance(one, int | float | str | None) for one in measures.values())
 
 
 def is_sweep_folder(folder: Path) -> bool:

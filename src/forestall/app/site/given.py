@@ -168,6 +168,20 @@ class LemonQuestion(Declared, group="Analysis"):
 
 
 @dataclass(frozen=True)
+class JobQuestion(Declared, group=ASSUMED):
+    """How often a job is taken to checkpoint, s; None: the default of a report."""
+
+    checkpoint_interval: Annotated[
+        int | None,
+        Setting(
+            "How often the job is assumed to checkpoint (default 1h)",
+            shown="DURATION",
+            read=interval_of,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class BacktestQuestion(Declared, group=PROMISES):
     """What jobs of the past ask for, and which promises count."""
 

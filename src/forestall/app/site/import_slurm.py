@@ -115,9 +115,9 @@ def _read(given: GivenRecords, progress: Progress | None) -> SiteRecords:
         held = "; ".join(site.sources)
         allowed = "jobs (sacct) or outages (sacctmgr show event) to go beside that"
         raise ParameterError("FILES", held, allowed)
+    begin, until = window(site, given.since, given.until, given.zone)
     if given.since is None and given.until is None:
         return site
-    begin, until = window(site, given.since, given.until, given.zone)
     site = cut(site, Asked(begin, until))
     runs, events = site.accounting, site.events
     if runs is not None:

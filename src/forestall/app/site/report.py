@@ -17,18 +17,18 @@ from forestall.app.site import sources
 from forestall.app.site.advice import advice as own
 from forestall.app.site.advice.advice import Advice
 from forestall.app.site.advice.section import section as advice_section
+from forestall.app.site.advice.words import grouped, in_order
 from forestall.app.site.failure_logs import of_two_machines
-from forestall.app.site.summary import headline, sure
+from forestall.app.site.headlines import cards, leads, scenes_of
+from forestall.app.site.summary import headline
 from forestall.app.site.swf_jobs import waits_told
 from forestall.model.spelling import all_named
 from forestall.show import openmetrics as metrics
 from forestall.show import page as pages
 from forestall.show import text as texts
 from forestall.show.as_json import SCHEMA, odd_json, section_json
-from forestall.show.blocks import Step, StepGroup, Steps
-from forestall.show.clean import clean
+from forestall.show.blocks import Steps
 from forestall.show.facts import Fact, Untold, plain
-from forestall.show.quantities import between, number, said
 from forestall.show.report import Report, Section
 from forestall.show.shown import SHORT
 from forestall.show.text import FACTS, UNTOLD, Short
@@ -45,8 +45,10 @@ SECTIONS: Final = {
     "losses": "forestall.app.site.losses.losses",
     "goodput": "forestall.app.site.losses.goodput",
     "ettr": "forestall.app.site.losses.ettr",
+    "weeks": "forestall.app.site.trends.section",
     "nodes": "forestall.app.site.nodes.section",
     "lemons": "forestall.app.site.lemons.section",
+    "accounts": "forestall.app.site.jobs.section",
     "waits": "forestall.app.site.waits.waits",
     "starts": "forestall.app.site.waits.starts",
     "promises": "forestall.app.site.promises.section",
@@ -207,18 +209,6 @@ def report(
     return SiteFindings.of(site, asked, made, ordered, options)
 
 
-def in_order(advice: Sequence[Advice]) -> tuple[Advice, ...]:
-    """Return advice, what saves most first; behind those that surely save stand those whose bounds
-    reach down to nothing, and last those of which nobody can tell what they save."""
-
-    def place(one: Advice) -> tuple[int, float]:
-        if one.saves is None:
-            return 2, 0.0
-        return int(not sure(one)), -one.saves
-
-    return tuple(sorted(advice, key=place))
-
-
 def one_section(
     key: str, name: str, site: SiteRecords, asked: Asked
 ) -> tuple[Section, Sequence[Advice]]:
@@ -244,17 +234,6 @@ def _without_waits(key: str) -> Section:
 
 
 TITLE: Final = "What this machine's records tell"
-MOST_CARDS: Final = 8
-SURE: Final = "Sure to pay, by these records"
-UNSURE: Final = "May pay: that rests on what the records do not tell, such as what jobs saved"
-COUNTS: Final = frozenset({"count", "jobs"})
-"""Units of facts that count records: no results."""
-OF_TWO: Final = (
-    "These are jobs of one machine and failures of another: what joins them is an example, and no "
-    "node is advised on."
-)
-LEADS: Final = ("losses", "nodes", "lemons")
-"""Sections whose leads stand at the top of a page."""
 FIRST: Final = (
     ("losses", "causes"),
     (ADVICE, "checkpoints"),
@@ -311,12 +290,15 @@ def write_openmetrics(path: str | Path, found: SiteFindings) -> Path:
 
 def shown(found: SiteFindings, title: str = TITLE) -> Report:
     """Return the report as it is shown."""
+    scenes = scenes_of(found.sections, found.asked)
+    two = of_two_machines(found.cleaning)
     return Report(
         title=title,
         headline=found.headline,
         sections=tuple(_section(part, found) for part in found.sections),
-        verdict=tuple(leads(found)),
-        top=tuple(fact for _, fact in cards(found)),
+        verdict=tuple(leads(found.sections, found.advice, found.asked, two=two)),
+        top=scenes[0].facts if scenes else tuple(cards(found.sections)),
+        scenes=scenes,
         sources=found.sources,
         cleaning=found.cleaning,
         parameters=found.options,
@@ -352,72 +334,3 @@ def _cut(asked: Asked) -> dict[str, str]:
     """Return what of the records the report is on, as labels."""
     told = {} if asked.partition is None else {"partition": asked.partition}
     return told | ({"min_nodes": str(asked.min_nodes)} if asked.min_nodes > 1 else {})
-
-
-def cards(found: SiteFindings) -> list[tuple[Section, Fact]]:
-    """Return the first fact of each section that is a result: a section leads with its most
-    important one. A section that has but counts leads with the first of them."""
-    chosen = []
-    for part in found.sections:
-        told = [one for one in part.facts if one.value is not None]
-        best = [one for one in told if one.unit not in COUNTS] or told
-        if best and part.key != ADVICE:
-            chosen.append((part, best[0]))
-    return chosen[:MOST_CARDS]
-
-
-def leads(found: SiteFindings) -> list[str]:
-    """Return the sentences at the top: what was lost, how nodes are, and what to do first."""
-    told = [part for key in LEADS for part in found.sections if part.key == key]
-    said = [part.lead for part in told if any(one.value is not None for one in part.facts)]
-    joined = OF_TWO if of_two_machines(found.cleaning) else ""
-    return [text for text in (joined, *said, first_thing(found)) if text]
-
-
-def first_thing(found: SiteFindings) -> str:
-    """Return what to do first, as sentences; "" where nothing is sure to pay."""
-    best = next((one for one in found.advice if sure(one)), None)
-    if best is None:
-        return ""
-    said = f"To do first: {clean(best.text)} {saving(best, found.asked)}"
-    most = max(found.advice, key=lambda one: one.saves or 0.0)
-    if sure(most) or (most.saves or 0.0) <= (best.saves or 0.0):
-        return said
-    return f"{said} More may be saved by this: {clean(most.text)} {saving(most, found.asked)}"
-
-
-def grouped(advice: Sequence[Advice], asked: Asked) -> list[StepGroup]:
-    """Return the advice that is sure to pay, and what may, as things to do."""
-    return [
-        StepGroup(
-            title, tuple(Step(one.key, one.text, saving(one, asked), one.because) for one in told)
-        )
-        for title, told in (
-            (SURE, [one for one in advice if sure(one)]),
-            (UNSURE, [one for one in advice if not sure(one)]),
-        )
-        if told
-    ]
-
-
-def saving(advice: Advice, asked: Asked) -> str:
-    """Return what advice would have saved, as a sentence."""
-    if advice.saves is None:
-        return "What it saves is not in the records."
-    text = f"Would have saved {said(advice.saves, 'node_hours')}{_bounds(advice)}"
-    if asked.node_hour_cost is not None:
-        money = advice.saves * asked.node_hour_cost
-        text += f", that is {said(money, 'money', asked.currency)}"
-    return f"{text}."
-
-
-def _bounds(advice: Advice) -> str:
-    """Return between which node-hours a saving lies, behind it."""
-    low, high = advice.low, advice.high
-    if low is None or high is None:
-        return ""
-    if low < 0:
-        other = f"a loss of {number(-high)}" if high < 0 else number(high)
-        return f" (between a loss of {number(-low)} and {other})"
-    low_text, high_text = between(low, high, "node_hours").removesuffix(" node-hours").split(" to ")
-    return f" ({low_text} to {high_text})"

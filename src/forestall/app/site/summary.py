@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from forestall.app.site.failure_logs import of_two_machines
 from forestall.app.site.sources import is_dated, spoken
 from forestall.show.clean import clean
 from forestall.show.quantities import SHORT, brief, counted, duration
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from forestall.app.site.advice.advice import Advice
     from forestall.app.site.asked import Asked
     from forestall.model.site.site_records import SiteRecords
+
+
+OF_TWO: Final = (
+    "An example, not one machine: the jobs are of one and the failures of another, so no node is "
+    "named in advice"
+)
 
 
 def headline(site: SiteRecords, asked: Asked) -> str:
@@ -36,6 +43,8 @@ def headline(site: SiteRecords, asked: Asked) -> str:
     when = f"{spoken(asked.begin, dated)} to {spoken(asked.until, dated)}"
     long = f"{brief(asked.days)} days" if asked.days >= SHORT else duration(86_400 * asked.days)
     text = f"{', '.join(parts) or 'No records'}; {when} ({long})"
+    if of_two_machines(site.cleanings()):
+        text = f"{OF_TWO}. {text}"
     if asked.partition is not None:
         text += f"; partition {clean(asked.partition)}"
     if asked.min_nodes > 1:

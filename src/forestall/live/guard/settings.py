@@ -201,7 +201,7 @@ def _read(parameter: Parameter, given: Any, kind: type[Any], name: str) -> Any:
         value: Any = parameter.read(given)
     except ParameterError as error:
         raise ParameterError(name, error.value, error.allowed) from None
-    if kind is float and type(value) is int:
+    if kind is float and type(value) is int and abs(value) < 2**63:
         value = float(value)
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
         words = {int: "a whole number", float: "a number", str: "text"}

@@ -87,6 +87,8 @@ class Database:
                     yield connection
         except _DAMAGE as error:
             raise self._failed("cannot be read", error) from None
+        except ParameterError as error:  # a value of another kind than its column's
+            raise LedgerError(self.name, str(error)) from None
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:

@@ -8,16 +8,28 @@ row with that key is refused. `version` is that of the row's form, for who reads
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
 from forestall.model.live.intents import Action, Intent
+from forestall.model.quotes import DecileRecord
 
 VERSION: Final = 1
 """Of the form of rows that this version of forestall writes."""
 
 Json = Any
 """What JSON can say: it comes back with lists for tuples."""
+Named = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LookMark:
+    """What the next start of the controller goes on from (`live.slurm.books`)."""
+
+    accounting: int = 0
+    jobs: Mapping[str, int] = field(default_factory=dict)
+    background: tuple[float, ...] = ()
+    learned: Mapping[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -28,11 +40,13 @@ class LedgerRow:
     ----------
     table, key : its table, and the columns that make it one of its kind
     refers : columns that name a row of another table, as ``table.column``
+    forms : of columns of JSON the type that they have, as `records.held_to` takes it
     """
 
     table: ClassVar[str]
     key: ClassVar[tuple[str, ...]]
     refers: ClassVar[Mapping[str, str]] = {}
+    forms: ClassVar[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,7 @@ class RunRow(LedgerRow):
 
     table = "runs"
     key = ("number",)
+    forms: ClassVar[Mapping[str, Any]] = {"settings": Named, "snapshot": Named}
 
     number: int
     at: int
@@ -60,6 +75,7 @@ class CycleRow(LedgerRow):
     table = "cycles"
     key = ("number",)
     refers: ClassVar[Mapping[str, str]] = {"run": "runs.number"}
+    forms: ClassVar[Mapping[str, Any]] = {"events": Named, "decisions": list[Named]}
 
     number: int
     run: int
@@ -78,6 +94,7 @@ class LookRow(LedgerRow):
 
     table = "looks"
     key = ("number",)
+    forms: ClassVar[Mapping[str, Any]] = {"mark": LookMark}
 
     number: int
     at: int
@@ -118,6 +135,11 @@ class OfferRow(LedgerRow):
 
     table = "offers"
     key = ("id",)
+    forms: ClassVar[Mapping[str, Any]] = {
+        "question": Named,
+        "record": DecileRecord,
+        "reasons": list[str],
+    }
 
     id: str
     at: int
@@ -146,6 +168,7 @@ class PromiseRow(LedgerRow):
     table = "promises"
     key = ("id",)
     refers: ClassVar[Mapping[str, str]] = {"offer": "offers.id"}
+    forms: ClassVar[Mapping[str, Any]] = {"consents": list[str]}
 
     id: str
     at: int
@@ -182,6 +205,7 @@ class IntentRow(LedgerRow):
 
     table = "intents"
     key = ("id",)
+    forms: ClassVar[Mapping[str, Any]] = {"figures": Named}
 
     id: str
     cycle: int

@@ -113,8 +113,8 @@ class LiveLedger:
             with self.database.reading() as connection:
                 found = connection.execute(query.order_by(table.c.seq).limit(_CHUNK))
                 rows = found.mappings().all()
-            for one in rows:
-                yield row_of(kind, one)
+                made = [row_of(kind, one) for one in rows]
+            yield from made
             if len(rows) < _CHUNK:
                 return
             after = rows[-1]["seq"]
@@ -133,8 +133,8 @@ class LiveLedger:
             with self.database.reading() as connection:
                 found = connection.execute(query.order_by(table.c.seq).limit(_CHUNK))
                 rows = found.mappings().all()
-            for one in rows:
-                yield row_of(CycleRow, one)
+                made = [row_of(CycleRow, one) for one in rows]
+            yield from made
             if len(rows) < _CHUNK:
                 return
             after = rows[-1]["seq"]

@@ -13,6 +13,7 @@ from forestall.live.ledger.rows import ROWS, VERSION, LedgerRow
 from forestall.model.errors import ParameterError
 from forestall.model.live.canonical import canonical
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import held_to, refused
 
 R = TypeVar("R", bound=LedgerRow)
 
@@ -23,6 +24,7 @@ _KINDS: Final[Mapping[str, type[sa.types.TypeEngine[Any]]]] = {
     "str": sa.Text,
     "Json": sa.Text,
 }
+_TYPES: Final[Mapping[str, type]] = {"int": int, "float": float, "str": str}
 _LARGEST: Final = 2**63 - 1
 
 
@@ -93,9 +95,28 @@ def _storable(text: str) -> bool:
 
 
 def row_of(kind: type[R], found: Mapping[Any, Any]) -> R:
-    """Return a row from what its table has."""
-    told = {}
+    """Return a row from what its table has, each value held to its type.
+
+    Raises ParameterError where the database was damaged, or written to by another program.
+    """
+    told: dict[str, Any] = {}
     for one in fields(kind):
-        value = found[one.name]
-        told[one.name] = json_of(value) if one.type == "Json" else value
+        hint = kind.forms.get(one.name, _TYPES.get(str(one.type), Any))
+        try:
+            told[one.name] = value = _of_cell(str(one.type), found[one.name])
+            held_to(hint, value, name=one.name)
+        except ParameterError as error:
+            row = " ".join(str(found[name])[:40] for name in kind.key)
+            name = f"{kind.table} is damaged: row {row}: {error.name}"
+            raise ParameterError(name, error.value, error.allowed) from None
     return kind(**told)
+
+
+def _of_cell(kind: str, value: Any) -> Any:
+    """Return the value of a column."""
+    if kind != "Json":
+        return value
+    try:
+        return json_of(value)
+    except (TypeError, ValueError):
+        raise refused("its text", value, "JSON") from None

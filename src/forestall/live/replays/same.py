@@ -71,7 +71,9 @@ def play_again(recorded: Recorded, progress: Progress | None = None) -> PlayedAg
         if engine is None or row.run != run:
             run, engine = row.run, recorded.engine(row.run)
             found.runs += 1
-        found.count(row, decided(recorded, engine, row))
+        made = decided(recorded, engine, row)
+        with recorded.damage(f"cycle {row.number}"):
+            found.count(row, made)
         if progress is not None:
             progress(row.number, recorded.last)
     return found

@@ -14,7 +14,7 @@ from forestall.model.errors import MissingExtraError, ParameterError
 from forestall.model.observations import Observations
 from forestall.predict import settings as check
 from forestall.predict.boosted.rows import SampledMoments, decisions
-from forestall.predict.boosted.trees import Trees, coded, edges_of, from_scikit
+from forestall.predict.boosted.trees import MOST_NODES, Trees, coded, edges_of, from_scikit
 from forestall.predict.calibrate import (
     METHODS,
     Calibrator,
@@ -88,15 +88,17 @@ class Boosted(Learner):
     ) -> None:
         if check.number("rate", rate, "a number in (0, 1]", above=0) > 1:
             raise ParameterError("rate", rate, "a number in (0, 1]")
+        leaves, horizons = check.whole("leaves", leaves, 2, 31), check.seconds(horizons)
+        most = MOST_NODES // (len(horizons) * (2 * leaves - 1))
         super().__init__(
-            trees=check.whole("trees", trees, 1),
-            leaves=check.whole("leaves", leaves, 2, 31),
+            trees=check.whole("trees", trees, 1, most),
+            leaves=leaves,
             rate=float(rate),
             ridge=check.number("ridge", ridge, "a number of failures, 0 or more", least=0),
             rows=check.whole("rows", rows, 100),
             calibration=check.choice("calibration", calibration, METHODS),
             seed=check.whole("seed", seed, 0, 2**32 - 1),
-            horizons=check.seconds(horizons),
+            horizons=horizons,
         )
         self._words = Vocabulary()
         self._trees = Trees.none([0.0] * len(self.horizons))

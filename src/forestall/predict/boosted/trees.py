@@ -24,6 +24,9 @@ BLOCK: Final = 64
 BINS: Final = 127
 """Edges that a feature may be split at, at most."""
 
+MOST_NODES: Final = 1 << 21
+"""Of all trees together: with them what a file brings stays below 1 GB, and takes some seconds."""
+
 _FIELDS: Final = ("root", "feature", "threshold", "astray", "child", "value", "gain", "group")
 
 
@@ -94,6 +97,7 @@ class Trees:
         root = held.array("root", np.int64, None, least=0, rising=True)
         count = int(root[-1]) if len(root) else -1
         held.hold("root", len(root) > 0 and root[0] == 0, "where each tree begins, from 0")
+        held.hold("root", count <= MOST_NODES, f"trees of at most {MOST_NODES:,} nodes")
         held.hold("root", bool((np.diff(root) > 0).all()), "trees of at least one node")
         made = cls(
             root=root,

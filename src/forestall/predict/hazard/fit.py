@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from typing import Self
 
 import numpy as np
 from scipy.special import betainc, gammaln
@@ -30,6 +31,7 @@ from forestall.model.arrays import Bools, Floats, Ints
 from forestall.model.errors import ParameterError
 from forestall.model.failures import Failures
 from forestall.predict.hazard.hazard_kernels import DAY
+from forestall.traces.files.held import Held
 
 with lazily():
     from scipy import optimize
@@ -41,6 +43,7 @@ FAILURES = (1e-2, 1e5)
 """Least and greatest a: from nodes that have next to nothing in common to nodes all alike."""
 STEP = 3e-3
 """How far from the top the loss is asked for its slope and curvature."""
+_MOST = 1e12
 DIGITS = 7
 """Of a law's parameters; those after them are noise of the arithmetic."""
 
@@ -53,6 +56,14 @@ class GapLaw:
     shape: float
     prior_failures: float
     prior_exposure: float
+
+    @classmethod
+    def held(cls, held: Held) -> Self:
+        """Return the law that a file brings; ParameterError for one that is far from all fits: its
+        powers of days would be infinite."""
+        shape = held.number("shape", SHAPES[0] / 2, 2 * SHAPES[1])
+        failures = held.number("prior_failures", 0, _MOST, above=True)
+        return cls(shape, failures, held.number("prior_exposure", 0, above=True))
 
     @property
     def mean_gap(self) -> float:

@@ -80,8 +80,7 @@ class Renewal(ExactLearner):
         }, {}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        held, names = Held(values), ("shape", "prior_failures", "prior_exposure")
-        self.law = GapLaw(*(held.number(name, 0, above=True) for name in names))
+        self.law = GapLaw.held(Held(values))
 
 
 def _known(law: GapLaw, past: NodeHistories, seen: Observations) -> tuple[Floats, Floats, Floats]:

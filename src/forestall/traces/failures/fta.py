@@ -25,7 +25,7 @@ from forestall.traces.files.tokens import filled_lines, single_spaced
 
 with lazily():
     import polars as pl
-
+from forestall.traces.files.delimited import csv_frame
 
 COLUMNS = (
     *("event_id", "component_id", "node_id", "platform_id", "node_name"),
@@ -117,7 +117,7 @@ def _events(path: Path, findings: Findings) -> tuple[pl.DataFrame, Int]:
     _, _, body = spaced.partition(b"\n")
     if not body:
         raise EmptyTraceError(path, "has no failures: the log is empty")
-    frame = pl.read_csv(
+    frame = csv_frame(
         " ".join((*COLUMNS, "more")).encode() + b"\n" + body,
         separator=" ",
         schema={n: pl.Int64 if n in _WHOLE else pl.String for n in (*COLUMNS, "more")},

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.traces.files.cells import read_back, unguarded
 from forestall.traces.files.findings import Findings, LineFinding, listed, shown
+from forestall.traces.files.guard import PANIC, first_line, quiet
 from forestall.traces.files.packed import LINE, read_bytes, text_of
 from forestall.traces.files.tokens import filled_lines
 
@@ -192,6 +194,20 @@ def check_columns(
         raise TraceError(source, f"has column {', '.join(twice)} more than once", line=line)
 
 
+def csv_frame(source: str | Path | bytes, **options: Any) -> pl.DataFrame:
+    """Return what Polars reads of CSV with these options of its `read_csv`.
+
+    Where it panics that is an error of Polars as any other, and is not printed.
+    """
+    with quiet():
+        try:
+            return pl.read_csv(source, **options)
+        except BaseException as error:
+            if type(error).__name__ != PANIC:
+                raise
+            raise pl.exceptions.ComputeError(first_line(error)) from None
+
+
 def _read(
     path: str | Path, rows: list[bytes], names: tuple[str, ...], wanted: list[str]
 ) -> pl.DataFrame:
@@ -200,7 +216,7 @@ def _read(
         return pl.DataFrame(schema=dict.fromkeys(wanted, pl.String))
     places = [f"c{k}" for k in range(len(names))]  # names may stand twice, or be missing
     try:
-        frame = pl.read_csv(
+        frame = csv_frame(
             b"\n".join((",".join(places).encode(), *rows, b"")),
             schema=dict.fromkeys(places, pl.String),
             columns=[names.index(name) for name in wanted],

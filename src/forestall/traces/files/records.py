@@ -45,6 +45,11 @@ def record_of(kind: type[T], told: Any, *, least: float = 0, name: str = "record
     return kind(**values)
 
 
+def held_to(hint: Any, told: Any, *, least: float = -LARGEST, name: str = "value") -> Any:
+    """Return what JSON has for a value of a type, as `record_of` does for a record."""
+    return _taken(name, hint, told, least)
+
+
 def refused(name: str, value: Any, expected: str) -> ParameterError:
     """Return the error about a value, which may be anything, shown on one short line."""
     if isinstance(value, Mapping | list | tuple):

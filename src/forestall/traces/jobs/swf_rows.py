@@ -18,7 +18,7 @@ from forestall.traces.files.tokens import filled_lines, single_spaced
 
 with lazily():
     import polars as pl
-
+from forestall.traces.files.delimited import csv_frame
 
 Column = npt.NDArray[Any]
 """int64[n], or float64[n] for the columns in `FRACTIONAL`."""
@@ -194,7 +194,7 @@ def _frame(spaced: bytes) -> pl.DataFrame:
         name: pl.Float64 if name in FRACTIONAL else pl.Int64 for name in COLUMNS
     }
     head = " ".join((*COLUMNS, _EXTRA)).encode() + b"\n"
-    return pl.read_csv(
+    return csv_frame(
         head + spaced,
         separator=" ",
         schema=schema | {_EXTRA: pl.String},

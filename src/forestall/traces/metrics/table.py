@@ -18,7 +18,7 @@ from forestall._lazy import lazily
 from forestall.model.cleaning import Cleaning
 from forestall.model.errors import TraceError
 from forestall.traces.files.cells import read_back
-from forestall.traces.files.delimited import check_columns, header_names, read_sheet
+from forestall.traces.files.delimited import check_columns, csv_frame, header_names, read_sheet
 from forestall.traces.files.findings import Findings, listed, shown
 from forestall.traces.files.packed import read_bytes, text_of
 from forestall.traces.files.parquet import is_parquet, read_parquet
@@ -217,7 +217,7 @@ def quick_csv(
     places = [f"c{k}" for k in range(len(names))]  # names may stand twice, or be missing
     known = {f"c{names.index(name)}": name for name in wanted}
     try:
-        frame = pl.read_csv(
+        frame = csv_frame(
             b"\n".join((",".join(places).encode(), rest)),
             columns=list(known),
             schema_overrides={} if text is None else {f"c{names.index(text)}": pl.String},

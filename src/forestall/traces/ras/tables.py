@@ -20,7 +20,7 @@ from forestall._lazy import lazily
 from forestall.model.errors import TraceError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.cells import read_back
-from forestall.traces.files.delimited import check_columns, header_names
+from forestall.traces.files.delimited import check_columns, csv_frame, header_names
 from forestall.traces.files.findings import shown
 from forestall.traces.files.parquet import check_sum
 from forestall.traces.files.pipes import readable
@@ -190,7 +190,7 @@ def _parsed(
         records.refuse("malformed", text, numbers.filter(bad), rows.filter(bad), None, what)
         rows, numbers = rows.filter(good), numbers.filter(good)
     places = [f"c{k}" for k in range(len(names))]
-    frame = pl.read_csv(
+    frame = csv_frame(
         "\n".join((",".join(places), *rows, "")).encode(),
         schema=dict.fromkeys(places, pl.String),
         columns=[names.index(name) for name in columns.wanted],

@@ -6,23 +6,42 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
-from forestall.model.cleaning import Cleaning, Remark
-from forestall.model.errors import TraceError
+from forestall.model.cleaning import Action, Cleaning, Remark
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site.site_records import SiteRecords
+from forestall.traces.files import budget
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
 from forestall.traces.files.findings import listed
 from forestall.traces.files.folders import filling, is_left_over, mend
 from forestall.traces.files.guard import reader
+from forestall.traces.files.records import held_to
 from forestall.traces.site import accounting as files
 
 SUMMARY: Final = "import.json"
 MOST_NAMED: Final = 1000
 """So many of what a remark names are written down; the count is always whole."""
 UNNAMED: Final = "not named"
+
+
+_A_NAME: Final = 16
+"""Bytes of a name that a remark only counts."""
+
+
+@dataclass(frozen=True)
+class _ToldRemark:
+    """A remark as ``import.json`` has it."""
+
+    part: str
+    kind: str
+    text: str
+    action: Action
+    count: int
+    names: list[str]
 
 
 @dataclass(frozen=True)
@@ -111,7 +130,7 @@ def read_folder(path: str | Path) -> SiteRecords:
             raise TraceError(folder / table.file, f"is missing, though {SUMMARY} names it")
     return SiteRecords(
         **parts,
-        sources=tuple(str(one) for one in told["sources"]),
+        sources=tuple(told["sources"]),
         cleaning=remarks.get("all", Cleaning()),
     )
 
@@ -128,24 +147,24 @@ def read_summary(folder: Path) -> dict[str, Any]:
         raise TraceError(folder, message) from None
     except ValueError as error:
         raise TraceError(path, f"is no JSON, or cut off ({error})") from None
-    wanted = {"files": dict, "sources": list, "remarks": list}
+    wanted = {"files": dict[str, int], "sources": list[str], "remarks": list[_ToldRemark]}
     for name, kind in wanted.items():
-        if not isinstance(told, dict) or not isinstance(told.get(name), kind):
+        if not isinstance(told, dict) or name not in told:
             raise TraceError(path, f"lacks {name}; expected what forestall import wrote")
+        try:
+            held_to(kind, told[name], least=0, name=name)
+        except ParameterError as error:
+            raise TraceError(path, str(error)) from None
     return dict(told)
 
 
 def _cleanings(folder: Path, told: Mapping[str, Any]) -> dict[str, Cleaning]:
     found: dict[str, Cleaning] = {}
-    for one in told["remarks"]:
-        try:
-            names = [str(name) for name in one["names"]]
-            names += [UNNAMED] * (int(one["count"]) - len(names))
-            remark = Remark(str(one["kind"]), str(one["text"]), one["action"], tuple(names))
-            part = str(one["part"])
-        except (KeyError, TypeError, ValueError):
-            raise TraceError(folder / SUMMARY, "has a remark that cannot be read") from None
-        found[part] = found.get(part, Cleaning()) + Cleaning((remark,))
+    for one in held_to(list[_ToldRemark], told["remarks"]):
+        budget.require(_A_NAME * one.count, "what a remark counts", source=folder / SUMMARY)
+        names = (*one.names, *repeat(UNNAMED, one.count - len(one.names)))
+        remark = Remark(one.kind, one.text, one.action, names)
+        found[one.part] = found.get(one.part, Cleaning()) + Cleaning((remark,))
     return found
 
 

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from forestall.model.errors import InputError
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.records import LARGEST, held_to, record_of
 from forestall.vaults.chunks import cut_stream
 from forestall.vaults.known import KnownChunks
 from forestall.vaults.leases import check_lease, lease
@@ -215,7 +216,7 @@ class SharedSave:
             self._take(found, 0, refs, 0)
             for number, one in enumerate(got, 1):
                 self._take(found, number, np.asarray(one["refs"], np.uint64), len(directories))
-                directories += json_of(bytes(one["directories"]))
+                directories += held_to(list[str], json_of(bytes(one["directories"])))
                 figures = _both(figures, np.asarray(one["figures"], np.int64))
             self._subtree = directories, found, figures
             return {"directories": json.dumps(directories).encode(), "refs": found,
@@ -252,15 +253,15 @@ class SharedSave:
             own = [asdict(one) for one in cut.entries]
             runs, count = [runs_of(self._own[cut.sequence])], len(cut.sequence)
             for one in got:
-                told = json_of(bytes(one["entries"]))
-                own.extend(each | {"first": each["first"] + count} for each in told)
+                told = [_entry(each) for each in json_of(bytes(one["entries"]))]
+                own.extend(asdict(each) | {"first": each.first + count} for each in told)
                 part = np.asarray(one["runs"], np.uint32).reshape(-1, 3)
                 runs.append(part)
                 count += int(part[:, 2].sum(dtype=np.int64))
             return {"entries": json.dumps(own).encode(), "runs": np.concatenate(runs)}
 
         def top(mine: Message) -> Message:
-            entries = [SavedEntry(**one) for one in json_of(bytes(mine["entries"]))]
+            entries = [_entry(one) for one in json_of(bytes(mine["entries"]))]
             runs = np.asarray(mine["runs"], np.uint32).reshape(-1, 3)
             self._made = self._manifest(entries, runs)
             return {}
@@ -379,3 +380,8 @@ class _View(io.RawIOBase):
         into[:count] = self._data[self._at : self._at + count].data
         self._at += count
         return count
+
+
+def _entry(told: Any) -> SavedEntry:
+    """Return an entry that a rank told; times before 1970 are below 0."""
+    return record_of(SavedEntry, told, least=-LARGEST, name="entry")

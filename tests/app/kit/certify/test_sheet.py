@@ -124,6 +124,11 @@ def test_jobs_stand_once(tmp_path: Path, rows: str, said: str) -> None:
         Jobs.read(tmp_path)
 
 
+def test_what_stands_for_nothing_is_no_number_of_a_file(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"where: .* is not a whole number from 0 up"):
+        read(tmp_path, f"7,{NONE},5,long,1,1,")
+
+
 def test_empty_fields_where_they_may_be(tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_text("job,state,work\n1,,\n2,off,0.000001\n")
     rows = Jobs.read(tmp_path)

@@ -30,7 +30,7 @@ from forestall.assess.trials import (
     spread_of_nodes,
 )
 from forestall.model.arrays import Floats, Ints
-from forestall.model.errors import TraceError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.site.job_records import NEVER
 from forestall.traces.streams import stream
 from forestall.traces.trial_arms import ARMS, TrialArms, read_arms
@@ -209,9 +209,14 @@ def judge(
         daily = np.append(found.by(name).mean(axis=1), 0.0)  # the last: nodes that no job names
         means[name] = daily[place]
         rng = stream(asked.seed, "assess", "trial", name)
-        results[name] = judge_trial(
-            means[name], table.arm, table.pair, rng, level=asked.level, draws=asked.draws
-        )
+        try:
+            results[name] = judge_trial(
+                means[name], table.arm, table.pair, rng, level=asked.level, draws=asked.draws
+            )
+        except ParameterError as error:
+            if error.name != "arms":
+                raise
+            raise TraceError(arms, f"has {error.value}; expected {error.allowed}") from None
     made = Trial(asked, table, means, results)
     made.summary.update(finite({
         "verdict": "",

@@ -24,6 +24,7 @@ from forestall.model.own import is_own
 from forestall.model.units import MAX_SECONDS
 from forestall.model.vault.stores import Stores
 from forestall.traces.files.cells import read_back
+from forestall.traces.files.delimited import csv_frame
 from forestall.traces.files.documents import json_of
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ class Sheet:
     ) -> None:
         self.path, self.given = path, given or {}
         try:
-            frame = pl.read_csv(self.path, infer_schema_length=0, null_values=[""], glob=False)
+            frame = csv_frame(self.path, infer_schema_length=0, null_values=[""], glob=False)
         except FileNotFoundError:
             raise TraceError(self.path, "is not there") from None
         except pl.exceptions.NoDataError:
@@ -92,7 +93,7 @@ class Sheet:
         numbers = self._cast(name, pl.Int64, "a whole number", empty=empty)
         full = numbers.fill_null(NONE) if numbers.null_count() else numbers
         values: Int = full.to_numpy()
-        there = values != NONE
+        there = np.True_ if full is numbers else numbers.is_not_null().to_numpy()
         self.refuse(there & (values < least), name, f"a whole number from {least} up")
         self.refuse(there & (values >= below), name, f"below {below}")
         return values

@@ -104,7 +104,7 @@ Ages = Annotated[Any, BeforeValidator(_age)]
 Count = Annotated[int, Field(ge=1, le=100_000_000, strict=True)]
 Name = Annotated[str, Field(min_length=1)]
 Shape = Annotated[float, Field(ge=0.05, le=50)]
-Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Price = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from forestall.app.site.advice.advice import ON_ALARMS, RECALL, Advice
+from forestall.app.site.advice.words import amounts, in_order
 from forestall.app.site.summary import sure
 from forestall.show.blocks import Table
 from forestall.show.facts import Fact, Untold, plain
-from forestall.show.quantities import at_level, between, duration, durations, percent, said
+from forestall.show.quantities import at_level, between, duration, durations, percent
 from forestall.show.report import Section
 
 if TYPE_CHECKING:
@@ -48,23 +49,21 @@ def section(advice: Sequence[Advice], asked: Asked, found: AdviceFound | None = 
 
 
 def _lead(advice: Sequence[Advice], asked: Asked) -> str:
-    """Return how many things there are to do, and what the best of them would have saved."""
-    told = [one for one in advice if sure(one)]
+    """Return how many things there are to do, what is at stake for the first, and how many of them
+    surely pay."""
+    told = [one for one in in_order(advice) if one.saves]
     count = f"{len(advice)} things" if len(advice) > 1 else "One thing"
     if not told:
-        return f"{count} to do; none of them surely saves node-hours by these records."
-    best = max(told, key=lambda one: one.saves or 0.0)
-    what = f"{said(best.saves, 'node_hours')}{_money(best.saves or 0.0, asked)}"
+        return f"{count} to do; the records do not say what any of them saves."
     if len(advice) == 1:
-        return f"{count} to do; it would have saved {what}."
-    rest = max((one.saves or 0.0 for one in advice if not sure(one)), default=0.0)
-    if len(told) == len(advice):
-        return f"{count} to do; the first would have saved {what}."
-    sures = "1 surely pays" if len(told) == 1 else f"{len(told)} surely pay"
-    text = f"{count} to do; {sures}: the first would have saved {what}."
-    if rest > (best.saves or 0.0):
-        text += f" What may pay beside them: up to {said(rest, 'node_hours')} for one thing."
-    return text
+        return f"{count} to do; it would have saved {amounts(told[0], asked)}."
+    certain = sum(sure(one) for one in told)
+    sures = {0: "None is certain to pay", 1: "1 is certain to pay"}.get(
+        certain, f"{certain} are certain to pay"
+    )
+    if certain == len(advice):
+        sures = "All are certain to pay"
+    return f"{count} to do; the first would have saved {amounts(told[0], asked)}. {sures}."
 
 
 def _figure(one: Advice, asked: Asked) -> Fact:
@@ -167,9 +166,3 @@ def _assumptions(advice: Sequence[Advice]) -> list[str]:
             text = f"{one.key.replace('_', ' ').capitalize()}: assumes {one.assumes}"
             told.setdefault(text if text.endswith(".") else f"{text}.")
     return list(told)[:MOST_ASSUMED]
-
-
-def _money(saves: float, asked: Asked) -> str:
-    if asked.node_hour_cost is None:
-        return ""
-    return f", {said(saves * asked.node_hour_cost, 'money', asked.currency)}"

@@ -24,6 +24,7 @@ from forestall.simulation.futures.run import make_futures
 if TYPE_CHECKING:
     from forestall.app.kit.progress import Progress
     from forestall.app.site.given import GivenRecords
+    from forestall.model.site.accounting import Accounting
     from forestall.model.site.site_records import SiteRecords
 
 LEVELS: Final = (0.1, 0.5, 0.9)
@@ -161,19 +162,31 @@ def find(
     site = sources.cut(site, sources.asked_of(site, given))
     assert site.accounting is not None
     dated, records = sources.is_dated(site), site.accounting
-    now = records.until if asked.at is None else sources.moment(asked.at, "at", given.zone, dated)
-    if not records.begin <= now <= records.until:
-        span = f"{sources.spoken(records.begin, dated)} to {sources.spoken(records.until, dated)}"
-        raise ParameterError("at", asked.at, f"a time that the records cover: {span}")
+    now = _moment(asked.at, records, given, dated=dated)
     drain = None if asked.drain is None else drain_of(asked.drain, now, given.zone, dated=dated)
     queue = queue_at(site, now)
     if not len(queue.snapshot):
         told = sources.spoken(now, dated)
-        raise ParameterError("at", told, "a time at which jobs run or wait; there are none then")
+        allowed = f"a time at which jobs of {records.source} run or wait; there are none then"
+        raise ParameterError("at", told, allowed)
     most = sum(queue.snapshot.nodes)
     if drain is not None and drain.nodes > most:
         raise ParameterError("drain", asked.drain, f"no more than the {most:,} nodes there are")
     return played(site, queue, asked, drain, dated=dated, progress=progress)
+
+
+def _moment(asked: str | None, records: Accounting, given: GivenRecords, *, dated: bool) -> int:
+    """Return the moment that is asked about, by default that at which the records end."""
+    if asked is None:
+        return records.until
+    try:
+        now = sources.moment(asked, "at", given.zone, dated)
+        if not records.begin <= now <= records.until:
+            begin, end = (sources.spoken(one, dated) for one in (records.begin, records.until))
+            raise ParameterError("at", asked, f"a time that the records cover: {begin} to {end}")
+    except ParameterError as error:
+        raise ParameterError("at", asked, f"{error.allowed} ({records.source})") from None
+    return now
 
 
 def played(

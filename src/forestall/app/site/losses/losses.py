@@ -223,7 +223,7 @@ def _causes(found: Losses, asked: Asked) -> Table:
         f"loss if each job writes a checkpoint every {every(found.interval)}."
     )
     return Table("causes", "Node-hours by how runs ended", tuple(heads), tuple(rows),
-                 records_of(plain), note, tuple(range(1, len(heads))))  # fmt: skip
+                 records_of(plain), note, tuple(range(1, len(heads))), summed=True)  # fmt: skip
 
 
 def _gpus(found: Losses) -> Table | None:

@@ -34,6 +34,8 @@ LEAST: Final = DAY
 """Records of less time, s, do not tell how long nodes last."""
 LEAST_BY: Final = {"hour": 3 * DAY, "weekday": 14 * DAY}
 """Nor, where they are of less than this, how hours of the day and days of the week differ."""
+MOST_BY: Final = 36_525 * DAY
+"""A longer window comes of a wrong date; its clock would take gigabytes."""
 UNCLEAR_SHOWN: Final = 3
 TOGETHER: Final = 60
 """Runs that ended within so many seconds of each other ended together."""
@@ -162,7 +164,7 @@ def _groups(found: Watched, asked: Asked) -> dict[str, Groups]:
             groups[by] = node_groups(fleet, by, *told, rng, level=level)
     begin, until = fleet.history.span
     origin = fleet.history.origin
-    if origin is not None and until > begin:
+    if origin is not None and 0 < until - begin <= MOST_BY:
         clock = local_clock(begin + origin, until + origin, offset_of(asked.zone))
         exposure = fleet_by_step(fleet, clock, origin)
         time = fleet.history.time + origin

@@ -180,7 +180,7 @@ def facts(found: PromiseStudy) -> tuple[Fact, ...]:
         made += [
             Fact(
                 "promise_worst_decile",
-                f"largest difference of said and kept shares in a decile, points ({about})",
+                f"worst calibration error of a decile ({about})",
                 None if worst is None else abs(worst.off),
                 "ratio",
                 scores.made,

@@ -1,0 +1,1 @@
+"""How things went from week to week, by a site's records."""

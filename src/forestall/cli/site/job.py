@@ -1,0 +1,76 @@
+"""`forestall job`: what a site's records tell of one job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forestall._lazy import lazily
+from forestall.cli import UNUSABLE
+from forestall.cli.registry import command
+from forestall.cli.runs.options import OUTPUT, Force, Json, Quiet
+from forestall.cli.screen import ProgressBar, say, say_json
+from forestall.cli.site.options import Files, SiteOptions, given_of
+from forestall.cli.site.report import page_place, print_commands
+from forestall.model.settings import Setting
+from forestall.show.text import Short, text_of
+
+with lazily():
+    from forestall.app.site import given as asking
+    from forestall.app.site.jobs import job as jobs
+    from forestall.show import page as show_page
+
+
+SHORT = Short(more="--json", whole="All of it: --out job.html, --json.")
+
+app = typer.Typer()
+
+
+@command(
+    app,
+    "job",
+    "forestall job 12345 --slurm",
+    "forestall job 12345 jobs.txt events.txt starts.txt",
+    "forestall job 12345 jobs.txt --json",
+)
+def job(
+    number: Annotated[
+        str, typer.Argument(metavar="JOB", help="The job's number.", show_default=False)
+    ],
+    options: SiteOptions,
+    files: Files = None,
+    *,
+    asked: asking.JobQuestion,
+    out: Annotated[
+        Path | None,
+        Setting(
+            "Write the page: one file that needs no other; into a folder as report.html",
+            shown="FILE.html|DIR",
+            group=OUTPUT,
+        ),
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Say what one job waited for, what it used, what it was promised and what hit it.
+
+    Nothing is changed and nothing leaves this machine.
+    """
+    given = given_of(files, options)
+    if given.nothing:
+        print_commands(f"job {number}", page="")
+        raise typer.Exit(UNUSABLE)
+    target = None if out is None else page_place(out, force=force)
+    with ProgressBar("job", quiet=quiet) as bar:
+        found = jobs.find(given, number, asked.checkpoint_interval, bar)
+    if target is not None:
+        show_page.write_page(target, show_page.page(found.told))
+    if as_json:
+        say_json(found.to_dict())
+    elif not quiet:
+        print(text_of(found.told, short=SHORT), end="")
+        if target is not None:
+            say(f"Written: {target}")
