@@ -30,7 +30,7 @@ app = typer.Typer(
         "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
         "forestall report --slurm --out report.html",
         "forestall reliability failures.csv --out study",
-        "forestall interval --mttf 4d --checkpoint-cost 5m",
+        "forestall interval --mtbf 4d --checkpoint-overhead 5m",
         "forestall traces info jobs.swf",
     ),
     no_args_is_help=True,

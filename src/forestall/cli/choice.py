@@ -22,6 +22,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
+from forestall.cli.spellings import spelled
 from forestall.model.settings import (
     REQUIRED,
     Kind,
@@ -40,11 +41,6 @@ Built: TypeAlias = tuple[list[inspect.Parameter], Callable[[Mapping[str, Any]], 
 
 WIDEST: Final = 17
 """Characters of choices that stand beside an option; tables of help break longer ones anywhere."""
-
-
-def spelled(name: str) -> str:
-    """Return how the option of a parameter is typed: ``--checkpoint-overhead``."""
-    return "--" + name.replace("_", "-")
 
 
 @dataclass(frozen=True)

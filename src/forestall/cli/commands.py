@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from forestall.cli.output import own_codes
+from forestall.cli.registry import placed
 
 BOOKS: Final = "A site's own records"
 RUNS: Final = "Runs and promises"
@@ -218,7 +219,7 @@ def _load(entry: CommandEntry) -> Any:
         app.add_typer(module.app, name=entry.name)
     command: Any = typer.main.get_group(app).commands[entry.name]
     command.rich_help_panel = entry.panel
-    return command
+    return placed(command, (entry.name,))
 
 
 class LazyGroup(TyperGroup):

@@ -16,11 +16,11 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli import complain
-from forestall.cli.choice import spelled
 from forestall.cli.output import OutputError, own_codes
 from forestall.cli.registry import command, group_of, guarded
 from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import say_json, say_report
+from forestall.cli.spellings import spelled
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
@@ -191,7 +191,7 @@ def ad(folder: app_agent.Folder = None) -> None:
     app,
     "condor",
     "forestall agent condor > /etc/condor/config.d/50-forestall",
-    "forestall agent condor --submit --hours 4 --by falcon",
+    "forestall agent condor --submit --hours 4 --prefer falcon",
 )
 def condor(
     folder: app_agent.Folder = None,

@@ -28,7 +28,7 @@ app = typer.Typer()
     "calibrate",
     "forestall calibrate --quick",
     "forestall calibrate --out calibration --folder ~/.local/state/forestall",
-    "forestall calibrate --cpus 0 --groups 1,2,4 --loads 10%,20%,30%,50%,70%,100% --no-memory",
+    "forestall calibrate --cpus 0 --groups 1,2,4 --loads 10%,20%,30%,50%,70%,100% --no-measure-memory",
     "forestall calibrate --limit 2% --repeats 5 --json",
 )
 def calibrate(

@@ -27,7 +27,7 @@ with lazily():
 
 Writer = Callable[[bytes], None]
 FAILED = 1
-RUN = 'forestall guest run --name sum --checkpoint "cp sum.now sum.saved" -- python sum.py'
+RUN = 'forestall guest run --name sum --checkpoint-command "cp sum.now sum.saved" -- python sum.py'
 
 
 app = group_of(

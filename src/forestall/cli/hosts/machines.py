@@ -355,7 +355,7 @@ def watch(
     opened = _fleet(fleet)
     if isinstance(opened, machines.FleetFolder):
         if level != "system":
-            raise ParameterError("--level", level, "system: only a fleet of hosts has others")
+            raise ParameterError("level", level, "system: only a fleet of hosts has others")
         rounds, nodes = opened.watch(seconds, until), len(opened.file.nodes)
     else:
         rounds, nodes = opened.watch(seconds, until, level), opened.nodes_of(level)

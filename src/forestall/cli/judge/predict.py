@@ -77,8 +77,8 @@ def train(
     app,
     "ask",
     "forestall predict ask rate.predictor --ahead 24h",
-    "forestall predict ask rate.predictor --nodes 0-31 --ahead 6h --json",
-    "forestall predict ask rate.predictor --since failures.csv --top 5",
+    "forestall predict ask rate.predictor --nodelist 0-31 --ahead 6h --json",
+    "forestall predict ask rate.predictor --failures failures.csv --top 5",
 )
 def ask(
     predictor: Annotated[

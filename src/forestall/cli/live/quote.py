@@ -34,7 +34,7 @@ Time = Annotated[
     app,
     "quote",
     "forestall quote -N 16 -t 6:00:00",
-    'forestall quote -N 16 -t 6h --by "tomorrow 8:00"',
+    'forestall quote -N 16 -t 6h --deadline "tomorrow 8:00"',
     "forestall quote -N 16 -t 6h --ask",
 )
 def quote(
@@ -49,7 +49,7 @@ def quote(
         ),
     ] = None,
     probability: Annotated[
-        float, Setting("Minimum probability of the deadlines offered near --by", shown="P")
+        float, Setting("Minimum probability of the deadlines offered near {by}", shown="P")
     ] = 0.9,
     partition: Annotated[str, Setting("Partition of the job", shown="NAME", short="p")] = "",
     constraint: Annotated[

@@ -56,7 +56,7 @@ Role: TypeAlias = Literal["user", "operator"]
 app = group_of(
     "Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command this\n"
     "is the server itself, until Ctrl-C or SIGTERM.",
-    "forestall serve --simulated --nodes 16 --speed 600 --ledger sqlite:///demo.db",
+    "forestall serve --simulated --nodes 16 --clock-speed 600 --ledger sqlite:///demo.db",
     "forestall serve --settings forestall.toml",
     "forestall serve token add alice --ledger sqlite:///demo.db",
     invoke_without_command=True,

@@ -26,7 +26,7 @@ app = typer.Typer()
     app,
     "design",
     "forestall design cluster.toml",
-    "forestall design cluster.toml --optimize --jobs jobs.swf --out design",
+    "forestall design cluster.toml --optimize --job-log jobs.swf --out design",
     "forestall design cluster.toml --json",
 )
 def design(

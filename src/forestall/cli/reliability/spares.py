@@ -23,7 +23,7 @@ app = typer.Typer()
 @command(
     app,
     "spares",
-    "forestall spares --nodes 256 --hours 128 --target 0.99 --mttf 102840h --shape 0.7",
+    "forestall spares --nodes 256 --hours 128 --target 0.99 --mtbf 102840h --shape 0.7",
     "forestall spares --nodes 512 --hours 7d --target 0.99 --pool",
     "forestall spares --nodes 2048 --hours 30d --target 0.99 --repair 2d --json",
     "forestall spares --slurm --since 365d --nodes 256 --hours 7d --target 0.99",

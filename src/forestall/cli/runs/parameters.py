@@ -12,8 +12,9 @@ from typing import Final
 
 from forestall.app.kit.model import Model
 from forestall.app.runs.models import MODELS, READ, all_parameters
-from forestall.cli.choice import Choice, TextOptions, metavar_of, spelled
+from forestall.cli.choice import Choice, TextOptions, metavar_of
 from forestall.cli.runs.options import BESIDE, HOSTS, READING, TRAINING
+from forestall.cli.spellings import spelled
 from forestall.model.settings import Kind, Parameter
 from forestall.model.spelling import named
 from forestall.model.units import typed_duration

@@ -35,7 +35,7 @@ app = group_of(
     "promises",
     "forestall backtest promises --slurm --since 365d",
     "forestall backtest promises jobs.txt --out study",
-    "forestall backtest promises jobs.swf --question deadline --level 0.9",
+    "forestall backtest promises jobs.swf --question deadline --probability 0.9",
     "forestall backtest promises jobs.txt --partition gpu --json",
 )
 def promises(

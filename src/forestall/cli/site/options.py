@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import Choice, Given, TextOptions, spelled
+from forestall.cli.choice import Choice, Given, TextOptions
 from forestall.cli.runs.options import OUTPUT
+from forestall.cli.spellings import spelled
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
@@ -134,7 +135,7 @@ def rate_of(given: GivenRecords, told: object = None) -> MeasuredRate | None:
         _refuse_alone(given)
         return None
     if told is not None:
-        allowed = "either --mttf or --rate, or records: --slurm, FILES"
+        allowed = f"either {spelled('mttf')} or --rate, or records: --slurm, FILES"
         raise ParameterError("--slurm" if given.slurm else "FILES", _named(given), allowed)
 
     return failure_rate.rate_of_records(given)

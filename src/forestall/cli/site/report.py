@@ -9,11 +9,12 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli import UNUSABLE
-from forestall.cli.choice import Given, spelled
+from forestall.cli.choice import Given
 from forestall.cli.registry import command
 from forestall.cli.runs.options import OUTPUT, Force, Json, Quiet
 from forestall.cli.screen import ProgressBar, say, say_json, say_utf8
 from forestall.cli.site.options import Files, OpenMetrics, SiteOptions, given_of, metrics_place
+from forestall.cli.spellings import spelled
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.show.text import Short
@@ -41,7 +42,7 @@ app = typer.Typer()
     "report",
     "forestall report --slurm --out report.html",
     "forestall report jobs.txt events.txt nodes.txt --since 30d --partition gpu",
-    "forestall report jobs.txt events.txt --cost 0.60 --currency EUR --json",
+    "forestall report jobs.txt events.txt --price 0.60 --currency EUR --json",
     "forestall report jobs.swf --failures lanl.csv --system 20 --out report.html",
     "forestall report --slurm --openmetrics /var/lib/node_exporter/forestall.prom --quiet",
 )
@@ -114,13 +115,13 @@ def _options(
     if paths:
         told = {"files": ", ".join(places.called(paths).values()), **told}
     if assumed.cost is not None:
-        told["--cost"] = f"{assumed.cost:g} {assumed.currency} a node-hour"
+        told[spelled("cost")] = f"{assumed.cost:g} {assumed.currency} a node-hour"
     interval = assumed.checkpoint_interval
     told["--checkpoint-interval"] = (
         f"{asked.Asked.checkpoint_interval} s (assumed)" if interval is None else f"{interval} s"
     )
-    told["--checkpoint-cost"] = f"{assumed.checkpoint_cost} s"
-    told["--restart"] = f"{assumed.restart} s"
+    told[spelled("checkpoint_cost")] = f"{assumed.checkpoint_cost} s"
+    told[spelled("restart")] = f"{assumed.restart} s"
     if not assumed.learn:
         told["--no-learn"] = "yes"
     return told

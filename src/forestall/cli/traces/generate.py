@@ -286,8 +286,8 @@ def generate_memory(
 @command(
     made,
     "hosts",
-    "forestall traces generate hosts hosts.csv --hosts 20 --days 90 --period 60s",
-    "forestall traces generate hosts hosts.parquet --hosts 20 --days 91 --period 6s --speeds "
+    "forestall traces generate hosts hosts.csv --count 20 --days 90 --period 60s",
+    "forestall traces generate hosts hosts.parquet --count 20 --days 91 --period 6s --speeds "
     "speeds.csv",
 )
 def generate_hosts(
@@ -336,7 +336,7 @@ def generate_hosts(
     made,
     "guests",
     "forestall traces generate guests guests.csv --count 500 --days 28",
-    "forestall traces generate guests guests.csv --lengths 30m,1h,2h --hours 9:17 --seed 7",
+    "forestall traces generate guests guests.csv --lengths 30m,1h,2h --submit-hours 9:17 --seed 7",
 )
 def generate_guests(
     out: JobsOut,

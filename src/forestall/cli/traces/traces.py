@@ -95,7 +95,7 @@ command(
     app,
     "filter",
     "forestall traces filter BGL.log --out failures.csv",
-    "forestall traces filter BGL.log --steps alerts,temporal,spatial --level midplane",
+    "forestall traces filter BGL.log --steps alerts,temporal,spatial --granularity midplane",
     "forestall traces filter messages.gz --year 2024 --severity ERROR --temporal 10m --json",
 )(traces_filter.filter_log)
 app.add_typer(traces_generate.made, name="generate")

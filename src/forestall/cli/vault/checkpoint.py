@@ -54,7 +54,7 @@ app = group_of(
     "Save files on storage hosts, some of which may be lost, and restore them.",
     "forestall checkpoint save work --store /a --store /b --store /c --data 2 --parity 1",
     "forestall checkpoint list --store /a --store /b --store /c",
-    "forestall checkpoint restore latest --store /a --store /b --store /c --to again",
+    "forestall checkpoint restore latest --store /a --store /b --store /c --out again",
 )
 
 
@@ -117,8 +117,8 @@ def _placed(layout: str, told: dict[str, Any]) -> str:
 @command(
     app,
     "restore",
-    "forestall checkpoint restore latest --store /a --store /b --to again",
-    "forestall checkpoint restore 20261123T0930 --store /a --store /b --to again --json",
+    "forestall checkpoint restore latest --store /a --store /b --out again",
+    "forestall checkpoint restore 20261123T0930 --store /a --store /b --out again --json",
 )
 def restore(
     name: Annotated[

@@ -163,7 +163,7 @@ def watch(
     "import",
     "forestall storage import n1-agent n2-agent --store forestall://n1:9140 --store "
     "forestall://n2:9140",
-    "forestall storage import agent --store /scratch/vault --host n1=/scratch/vault",
+    "forestall storage import agent --store /scratch/vault --host-url n1=/scratch/vault",
 )
 def import_(
     paths: Annotated[
