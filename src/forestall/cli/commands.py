@@ -42,11 +42,12 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "job", "site.job", BOOKS,
-        "Say what one job waited for, what it used, what it was promised and what hit it.",
+        "Show one job: what it waited for, used and was promised, and which failures hit it.",
     ),
     CommandEntry(
         "lemons", "site.lemons", BOOKS,
-        "Find nodes that fail more often than chance allows, and what average ones would save.",
+        "Find nodes that fail more often than chance explains, and what replacing them would "
+        "save.",
     ),
     CommandEntry(
         "import", "site.import_", BOOKS,
@@ -58,7 +59,8 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "futures", "site.futures", BOOKS,
-        "Simulate the queue: when jobs start and end, when nodes are free, what a drain does.",
+        "Simulate the queue: when jobs start and end, when nodes are free, what a drain "
+        "affects.",
     ),
     CommandEntry(
         "demo", "runs.demo", RUNS,
@@ -100,8 +102,8 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "design", "reliability.design", FAILING,
-        "Say how likely the jobs of each queue meet a failure, how often to write checkpoints, "
-        "how\nmany spares a job needs, and what changes would buy.",
+        "Show how likely jobs of each queue meet a failure, how often to checkpoint, how many "
+        "spares\na job needs, and what changes would gain.",
     ),
     CommandEntry(
         "interval", "reliability.interval", FAILING,
@@ -109,17 +111,17 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "spares", "reliability.spares", FAILING,
-        "Say how many spares it takes so that, with the wanted probability, no job waits for a "
-        "node.",
+        "Compute how many spares are needed so that, with a given probability, no job waits "
+        "for a node.",
     ),
     CommandEntry(
         "quote", "live.quote", SLURM,
-        "Say when a job could start and be done, and with what probability; nothing is promised "
+        "Show when a job could start and end, and with what probability; nothing is promised "
         "yet.",
     ),
     CommandEntry(
         "submit", "live.submit", SLURM,
-        "Take an offer of forestall quote: it becomes a promise, and its job is submitted.",
+        "Accept an offer of forestall quote: it becomes a promise, and its job is submitted.",
     ),
     CommandEntry(
         "promises", "live.promises", SLURM,
@@ -127,59 +129,60 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "promise", "live.promises", SLURM,
-        "Show what was promised for a job, what is likely now, and what was done for it.",
+        "Show a job's promise: what was promised, what is likely now, and what was done for it.",
     ),
     CommandEntry(
         "proposals", "live.proposals", SLURM,
-        "List what the controller proposes to do, or approve or reject one; operators only.",
+        "List the controller's proposals, or approve or reject one; operators only.",
     ),
     CommandEntry(
         "doctor", "live.doctor", SLURM,
-        "Check what a controller needs on this machine, and how to add what is missing.",
+        "Check that this machine has what a controller needs, and say how to add what is "
+        "missing.",
     ),
     CommandEntry(
         "calibrate", "hosts.calibrate", LIVE,
-        "Measure how much a guest takes from this host's owner, and the loads at which it begins "
-        "to.",
+        "Measure how much guests slow down this host's owner, and from which load on.",
     ),
     CommandEntry(
         "agent", "hosts.agent", LIVE,
-        "Watch this host: sample its load, name its state, and say how long it may stay "
+        "Monitor this host: sample its load, name its state, and predict how long it stays "
         "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
     ),
     CommandEntry(
         "guest", "hosts.guest_submit", LIVE,
-        "Run guests on a shared host: lowered, stopped and ended before its owner notices.",
+        "Run guest jobs on a shared host: they yield, stop and leave before the owner notices.",
     ),
     CommandEntry(
         "machines", "hosts.machines", LIVE,
-        "Start virtual machines on the nodes of a fleet, and move them, running, before nodes "
-        "fail: with QEMU on this host, or with libvirt on many.",
+        "Run virtual machines on a fleet and live-migrate them before nodes fail: with QEMU on "
+        "this host, or with libvirt on many.",
     ),
     CommandEntry(
         "checkpoint", "vault.checkpoint", LIVE,
-        "Save files on storage hosts, some of which may be lost, and restore them.",
+        "Save files on several storage hosts, and restore them even if some hosts are lost.",
     ),
     CommandEntry(
         "storage", "vault.storage", LIVE,
-        "Keep checkpoints of other machines on this one's disk, and say how storage hosts are.",
+        "Store other machines' checkpoints on this one's disk, and show the state of storage "
+        "hosts.",
     ),
     CommandEntry(
         "run", "vault.run", LIVE,
-        "Run a program so that it outlives its machine; ends with its exit code.",
+        "Run a program that survives the loss of its machine; exits with its exit code.",
     ),
     CommandEntry(
         "serve", "live.serve", LIVE,
-        "Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command "
-        "this\nis the server itself, until Ctrl-C or SIGTERM.",
+        "Serve quotes, promises and proposals for a Slurm cluster over an API. Without a "
+        "command this\nis the server itself, until Ctrl-C or SIGTERM.",
     ),
     CommandEntry(
         "predict", "judge.predict", PREDICTION,
-        "Train predictors of failures on logs, ask them, and list them.",
+        "Train failure predictors on logs, query them, and list them.",
     ),
     CommandEntry(
         "assess", "judge.assess", PREDICTION,
-        "Judge failure predictors: forestall's own, or others by their scores or alarms.",
+        "Evaluate failure predictors: forestall's own, or others by their scores or alarms.",
     ),
     CommandEntry(
         "traces", "traces.traces", LOGS,

@@ -75,7 +75,7 @@ def test_json_and_options(capsys: Capsys, files: tuple[Path, Path]) -> None:
     done = call(
         capsys, "report", *files, "--json", "--cost", "0.5", "--currency", "USD", "--since", "1d",
         "--partition", "gpu", "--min-nodes", 2, "--checkpoint-interval", "2h",
-        "--checkpoint-cost", "10m", "--restart", "0", "--zone", "Europe/Berlin",
+        "--checkpoint-overhead", "10m", "--restart-overhead", "0", "--zone", "Europe/Berlin",
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
     told = json.loads(done.out)
@@ -156,7 +156,7 @@ def test_metrics(capsys: Capsys, files: tuple[Path, Path], tmp_path: Path) -> No
         (("--cost", "nan"), "--cost"),
         (("--currency", " "), "--currency"),
         (("--checkpoint-interval", "0"), "--checkpoint-interval"),
-        (("--checkpoint-cost", "long"), "--checkpoint-cost"),
+        (("--checkpoint-overhead", "long"), "--checkpoint-overhead"),
         (("--since", "yesterday"), "--since"),
         (("--until", "1999-01-01"), "--until"),
         (("--partition", "cpu"), "one of gpu"),

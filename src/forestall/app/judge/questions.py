@@ -49,12 +49,12 @@ Events: TypeAlias = Annotated[
 Metrics: TypeAlias = Annotated[Path | None, Setting("Metrics of the same nodes", group=BESIDE)]
 MachineNodes: TypeAlias = Annotated[
     Nodes | None,
-    Setting("Nodes of the machine, where that is more than the logs tell", group=FAILURES),
+    Setting("Nodes of the machine, if more than the logs show", group=FAILURES),
 ]
 Until: TypeAlias = Annotated[
     str | None,
     Setting(
-        "Learn only from data before this time: a date, or 10d (default: the end)",
+        "Use only data before this time: a date, or an age such as 10d (default: the end)",
         shown="TIME",
         group=FAILURES,
     ),
@@ -102,7 +102,7 @@ class ScoreQuestion(Declared, group=JUDGING):
         ),
     ] = None
     baseline: Annotated[
-        str | None, Setting("Column of scores that should be beaten", shown="NAME", group=COLUMNS)
+        str | None, Setting("Column of scores to compare with", shown="NAME", group=COLUMNS)
     ] = None
     threshold: Annotated[
         float | None, Setting("Scores of X or more are alarms (default: best F1)")
@@ -193,14 +193,16 @@ class AlarmSettings(Declared, group=JUDGING):
     action_cost: Annotated[
         Amount,
         Setting(
-            "Node-hours that each action costs besides its time", unit="node-hours", group=ACTING
+            "Node-hours that each action costs, besides its duration",
+            unit="node-hours",
+            group=ACTING,
         ),
     ] = 0.0
     nodes: Annotated[
         Nodes | None,
         Setting("Nodes of the machine (default: those that the log and the alarms name)"),
     ] = None
-    level: Annotated[Level, Setting("Confidence level of the intervals", shown="P")] = 0.95
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.95
     draws: int = 1000
     seed: Annotated[Seed, Setting("Seed of the random numbers")] = 1
 
@@ -230,7 +232,7 @@ class JobStudySettings(Declared, group=ACTING):
     failed_states: Annotated[
         tuple[str, ...] | None,
         Setting(
-            "Ends that count as failures (default: all but COMPLETED)",
+            "Job states that count as failures (default: all but COMPLETED)",
             shown="STATE,...",
             group=JOBS_AND_METRICS,
             read=partial(_states, "failed_states"),
@@ -239,7 +241,7 @@ class JobStudySettings(Declared, group=ACTING):
     ignored_states: Annotated[
         tuple[str, ...],
         Setting(
-            "Ends that count neither as failures nor as successes",
+            "Job states that count neither as failures nor as successes",
             shown="STATE,...",
             group=JOBS_AND_METRICS,
             read=partial(_states, "ignored_states"),
@@ -252,20 +254,24 @@ class JobStudySettings(Declared, group=ACTING):
     side: Annotated[
         Literal["high", "low"], Setting("Which values are suspect", group=JOBS_AND_METRICS)
     ] = "high"
-    reboot: Annotated[int, Setting("How long acting takes", unit="s")] = 90
+    reboot: Annotated[int, Setting("How long an action takes", unit="s")] = 90
     cores: Annotated[Count | None, Setting("Cores of a node (default: as the records have it)")] = (
         None
     )
     scale: Annotated[
-        Amount, Setting("Share of a failed job's time that acting saves", shown="S")
+        Amount, Setting("Share of a failed job's time that an action saves", shown="S")
     ] = 1.0
     action_cost: Annotated[
-        Amount, Setting("Node-hours that each action costs besides its time", unit="node-hours")
+        Amount,
+        Setting("Node-hours that each action costs, besides its duration", unit="node-hours"),
     ] = 0.0
     price: Annotated[Amount | None, Setting("Price of a node-hour", shown="MONEY")] = None
     currency: Annotated[str, Setting("Currency of the price, such as EUR", shown="NAME")] = ""
     limit: Annotated[
-        Seed, Setting("Nodes to act on at once, at most; nothing is ever done, only said")
+        Seed,
+        Setting(
+            "Maximum number of nodes to act on at once; actions are only proposed, never taken"
+        ),
     ] = 10
     level: float = 0.95
     draws: int = 3000
@@ -285,7 +291,7 @@ class JobStudySettings(Declared, group=ACTING):
 FailedStates: TypeAlias = Annotated[
     tuple[str, ...] | None,
     Setting(
-        "Ends that count as failures (default: all but COMPLETED)",
+        "Job states that count as failures (default: all but COMPLETED)",
         shown="STATE,...",
         group=JOBS,
         read=partial(_states, "failed_states"),
@@ -294,7 +300,7 @@ FailedStates: TypeAlias = Annotated[
 IgnoredStates: TypeAlias = Annotated[
     tuple[str, ...],
     Setting(
-        "Ends that count neither as failures nor as successes",
+        "Job states that count neither as failures nor as successes",
         shown="STATE,...",
         group=JOBS,
         read=partial(_states, "ignored_states"),
@@ -323,7 +329,7 @@ class TrialPlanSettings(Declared, group=TRIAL):
     ] = None
     failed_states: FailedStates = None
     ignored_states: IgnoredStates = ()
-    level: Annotated[Level, Setting("Confidence level of the intervals", shown="L")] = 0.95
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.95
     seed: Annotated[Seed, Setting("Seed of the random assignment")] = 1
 
 
@@ -336,7 +342,7 @@ class TrialSettings(Declared, group=TRIAL):
     ] = "failures"
     failed_states: FailedStates = None
     ignored_states: IgnoredStates = ()
-    level: Annotated[Level, Setting("Confidence level of the intervals", shown="L")] = 0.95
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.95
     draws: Annotated[Draws, Setting("Number of random reassignments of the arms")] = 10_000
     seed: Annotated[Seed, Setting("Seed of the random numbers")] = 1
 
@@ -396,7 +402,8 @@ class PolicySettings(Declared, group=ACTING):
     ] = 0.8
     drain: Annotated[Seed, Setting("How long a drained node is away", unit="s")] = 4 * HOUR
     action_cost: Annotated[
-        Amount, Setting("Node-hours that each action costs besides its time", unit="node-hours")
+        Amount,
+        Setting("Node-hours that each action costs, besides its duration", unit="node-hours"),
     ] = 0.0
     nodes: Annotated[Count, Setting("Nodes of a machine", group=MACHINES)] = 288
     days: Annotated[float, Setting("Length in days", shown="DAYS", group=MACHINES)] = 16
@@ -410,8 +417,8 @@ class PolicySettings(Declared, group=ACTING):
         float, Setting("Share of node-time used by jobs", shown="SHARE", group=MACHINES)
     ] = 0.7
     period: Annotated[Count, Setting("Time between samples", unit="s", group=MACHINES)] = 60
-    machines: Annotated[Count, Setting("How many to generate", group=MACHINES)] = 10
-    level: Annotated[Level, Setting("Confidence level of the intervals", shown="L")] = 0.95
+    machines: Annotated[Count, Setting("Number of machines", group=MACHINES)] = 10
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.95
     seed: Annotated[
         Seed, Setting("Seed of the first machine; each machine has its own", group=MACHINES)
     ] = 1
@@ -429,7 +436,7 @@ class How(Declared, group=JUDGEMENT):
         Annotated[int, Field(ge=20, le=MOST_DRAWS)],
         Setting("Bootstrap samples of weeks for the intervals"),
     ] = 400
-    level: Annotated[Level, Setting("Confidence level of the intervals", shown="L")] = 0.9
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.9
     seed: Annotated[Seed, Setting("Seed of the random numbers")] = 1
     most: int = MOST_DECISIONS
 
@@ -462,7 +469,7 @@ class CollectionSettings(Declared, group=COLLECTING):
     ] = None
     order: Annotated[
         Literal["best", "file"],
-        Setting("Which metrics come first: those worth most before, or as the file has them"),
+        Setting("Order in which metrics are added: by their value so far, or as in the file"),
     ] = "best"
     predictor: Annotated[
         str, Setting("A name of `forestall predict list` that needs metrics", shown="NAME")
@@ -480,7 +487,7 @@ class Stakes(Declared, group=STAKES):
         Amount, Setting("Node-hours that a failure destroys without action", shown="H")
     ] = 24.0
     price: Annotated[Amount | None, Setting("Price of a node-hour", shown="P")] = None
-    currency: Annotated[str, Setting("Currency of prices", shown="NAME")] = "EUR"
+    currency: Annotated[str, Setting("Currency of the price, such as EUR", shown="NAME")] = "EUR"
 
     def __post_init__(self) -> None:
         super().__post_init__()

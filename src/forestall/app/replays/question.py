@@ -29,12 +29,12 @@ class ReplayQuestion(Declared, group="What if (live ledgers only)"):
     ] = None
     guard: Annotated[
         Path | None,
-        Setting("Limits of keeper and warden, as forestall serve reads them", shown="FILE.toml"),
+        Setting("Limits of keeper and warden, in the format of forestall serve", shown="FILE.toml"),
     ] = None
 
     rules: Annotated[
         Path | None,
-        Setting("Rules on nodes, as forestall serve reads them", shown="FILE.toml"),
+        Setting("Node rules, in the format of forestall serve", shown="FILE.toml"),
     ] = None
 
     @property

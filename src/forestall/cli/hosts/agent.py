@@ -46,7 +46,7 @@ Beside: TypeAlias = Annotated[bool, Setting("Run beside another agent of yours o
 
 
 app = group_of(
-    "Watch this host: sample its load, name its state, and say how long it may stay "
+    "Monitor this host: sample its load, name its state, and predict how long it stays "
     "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
     "forestall agent",
     "forestall agent --folder here --th1 0.3 --guest-memory 512M --no-listen",
@@ -72,7 +72,8 @@ def agent(
     beside: Beside = False,
     quiet: Quiet = False,
 ) -> int:
-    """Watch this host: sample its load, name its state, and say how long it may stay available."""
+    """Monitor this host: sample its load, name its state, and predict how long it stays
+    available."""
     if context.invoked_subcommand is not None:
         return 0
     settings = asked.settings()
@@ -196,14 +197,18 @@ def ad(folder: app_agent.Folder = None) -> None:
 def condor(
     folder: app_agent.Folder = None,
     every: Annotated[str, Setting("Time between two readings", shown="DURATION")] = "60s",
-    way: Annotated[str, Setting("What the startd runs", shown="file|command")] = "file",
-    submit: Annotated[bool, Setting("Print lines for a submit file instead")] = False,
-    hours: Annotated[float, Setting("Of a job, for its submit file", shown="H")] = 4.0,
+    way: Annotated[
+        str, Setting("How the startd reads the prediction", shown="file|command")
+    ] = "file",
+    submit: Annotated[bool, Setting("Print lines for a job's submit file instead")] = False,
+    hours: Annotated[
+        float, Setting("With {submit}: run time of the job in hours", shown="H")
+    ] = 4.0,
     by: Annotated[
         Literal["stay", "falcon"],
         Setting(
-            "For its submit file: the machine that most likely stays, or the one that Falcon would "
-            "choose"
+            "With {submit}: prefer the machine most likely to stay available, or the one that "
+            "Falcon would choose"
         ),
     ] = "stay",
 ) -> None:

@@ -29,7 +29,7 @@ STORES = "'--store /v/a --store /v/b --data 1 --parity 1'"
 def submit(
     typed: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CMD ARGS...", help="What to run, after --.", show_default=False),
+        typer.Argument(metavar="CMD ARGS...", help="Command to run, after --.", show_default=False),
     ] = None,
     name: Annotated[
         str | None, Setting("Name of the guest (default: taken from the command)", shown="NAME")
@@ -37,14 +37,14 @@ def submit(
     folder: Folder = None,
     outlive: Annotated[
         str,
-        Setting("Options of forestall run, such as '--store /a --store /b'", shown="OPTIONS"),
+        Setting("Options for forestall run, such as '--store /a --store /b'", shown="OPTIONS"),
     ] = "",
     line: Annotated[
         list[str] | None,
         typer.Option(
             "--line",
             metavar="LINE",
-            help="A line of the submit file, such as 'request_memory = 2GB', once for each.",
+            help="A line for the submit file, such as 'request_memory = 2GB'; may be repeated.",
             show_default=False,
         ),
     ] = None,

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 app = group_of(
-    "Start virtual machines on the nodes of a fleet, and move them, running, before nodes fail: "
-    "with QEMU on this host, or with libvirt on many.",
+    "Run virtual machines on a fleet and live-migrate them before nodes fail: with QEMU on "
+    "this host, or with libvirt on many.",
     "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
     "forestall machines foresee a --in 10m",
     "forestall machines watch",
@@ -77,7 +77,7 @@ Fleet: TypeAlias = Annotated[
 Runtime: TypeAlias = Annotated[
     str | None,
     Setting(
-        "How long it has to run (default: as long as there is time)",
+        "How long it has to run (default: until the deadline)",
         shown="DURATION",
         group=GUEST,
     ),
@@ -85,28 +85,33 @@ Runtime: TypeAlias = Annotated[
 Deadline: TypeAlias = Annotated[
     str | None,
     Setting(
-        "By when: a date, or 2h (default: twice the run time, or the fleet's horizon)",
+        "When it has to be done: a date, or a duration such as 2h (default: twice the run "
+        "time, or the fleet's horizon)",
         shown="TIME",
         group=GUEST,
     ),
 ]
 Domain: TypeAlias = Annotated[
     Path | None,
-    Setting("With hosts: a file with libvirt's XML in place of a kernel", group=GUEST),
+    Setting("With hosts: libvirt's XML of the machine, in place of a kernel", group=GUEST),
 ]
 OfMachine: TypeAlias = Annotated[
     int | None,
-    Setting("With hosts (default: machine_processors of fleet.toml)", shown="N", group=GUEST),
+    Setting(
+        "Processors of the machine, with hosts (default: machine_processors of fleet.toml)",
+        shown="N",
+        group=GUEST,
+    ),
 ]
 AfterLoss: TypeAlias = Annotated[
     str,
     Setting(
-        "With hosts, where its host is lost: checkpoint (go on from the last one), boot (anew) or "
-        "nothing",
+        "With hosts: what to do when its host is lost: resume from the last checkpoint, boot "
+        "anew, or nothing",
         group=GUEST,
     ),
 ]
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The machine.")]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of the machine.")]
 Node: TypeAlias = Annotated[
     str, typer.Argument(metavar="NODE", help="The node, as fleet.toml names it.")
 ]
@@ -135,32 +140,40 @@ def _hosts(folder: Path, what: str) -> HostsFleet:
 @_guarded
 def start(
     name: Name,
-    kernel: Annotated[Path | None, Setting("The kernel to boot", group=GUEST)] = None,
+    kernel: Annotated[Path | None, Setting("Kernel to boot", group=GUEST)] = None,
     domain: Domain = None,
     fleet: Fleet = HERE,
     node: Annotated[
         str | None,
-        Setting("Where to start it (default: where the strategy chooses)", shown="N"),
+        Setting("Node to start it on (default: chosen by the strategy)", shown="N"),
     ] = None,
-    initrd: Annotated[Path | None, Setting("Its initial file system", group=GUEST)] = None,
+    initrd: Annotated[Path | None, Setting("Initial file system (initrd)", group=GUEST)] = None,
     memory: Annotated[str, Setting("Memory, such as 4G", shown="AMOUNT", group=GUEST)] = "128M",
     processors: OfMachine = None,
     after_loss: AfterLoss = "checkpoint",
     append: Annotated[
-        str, Setting("The kernel's command line", shown="WORDS", group=GUEST)
+        str, Setting("Command line of the kernel", shown="WORDS", group=GUEST)
     ] = "console=ttyS0",
     runtime: Runtime = None,
     deadline: Deadline = None,
-    machine: Annotated[str, Setting("Machine type", shown="TYPE", group=QEMU)] = "q35",
-    cpu: Annotated[str, Setting("Processor", shown="MODEL", group=QEMU)] = "qemu64",
+    machine: Annotated[
+        str, Setting("Machine type, as QEMU names it", shown="TYPE", group=QEMU)
+    ] = "q35",
+    cpu: Annotated[
+        str, Setting("Processor model, as QEMU names it", shown="MODEL", group=QEMU)
+    ] = "qemu64",
     accel: Annotated[
         str,
-        Setting("tcg (emulated), kvm, or another that QEMU knows", shown="NAME", group=QEMU),
+        Setting(
+            "QEMU accelerator: tcg (emulation), kvm, or another that QEMU knows",
+            shown="NAME",
+            group=QEMU,
+        ),
     ] = "tcg",
     more: Annotated[
         str,
         Setting(
-            "More of QEMU's command line, such as disks that all nodes reach",
+            "More options for QEMU, such as disks that all nodes can reach",
             option="qemu",
             shown="WORDS",
             group=QEMU,
@@ -336,7 +349,7 @@ def watch(
     ] = None,
     level: Annotated[
         str,
-        Setting("With hosts, what is coordinated: system, cluster:NAME or node:NAME"),
+        Setting("With hosts: the part to coordinate: system, cluster:NAME or node:NAME"),
     ] = "system",
     quiet: Quiet = False,
     as_json: Annotated[

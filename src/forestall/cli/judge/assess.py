@@ -47,7 +47,7 @@ with lazily():
 
 
 app = group_of(
-    "Judge failure predictors: forestall's own, or others by their scores or alarms.",
+    "Evaluate failure predictors: forestall's own, or others by their scores or alarms.",
     "forestall assess predictors failures.csv --out study",
     "forestall assess scores scores.csv",
     "forestall assess alarms alarms.csv --failures failures.csv",
@@ -164,7 +164,7 @@ def jobs(
     reading: Annotated[Given, JOB_READING],
     metric: Annotated[
         str | None,
-        Setting("Which metric (default: the only one)", shown="NAME", group=JOBS_AND_METRICS),
+        Setting("Metric to judge (default: the only one)", shown="NAME", group=JOBS_AND_METRICS),
     ] = None,
     *,
     asked: questions.JobStudySettings,

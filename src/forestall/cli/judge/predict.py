@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 app = group_of(
-    "Train predictors of failures on logs, ask them, and list them.",
+    "Train failure predictors on logs, query them, and list them.",
     "forestall predict list",
     "forestall predict train rate failures.csv --out rate.predictor",
     "forestall predict ask rate.predictor --ahead 24h",
@@ -58,7 +58,7 @@ def train(
     metrics: questions.Metrics = None,
     settings: Annotated[
         list[str] | None,
-        Setting("A setting of the predictor; may be repeated", option="set", shown="KEY=VALUE"),
+        Setting("Setting of the predictor; may be repeated", option="set", shown="KEY=VALUE"),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -91,7 +91,8 @@ def ask(
     at: Annotated[
         str | None,
         Setting(
-            "When the window begins: a date, or 10d (default: the latest known moment)",
+            "Start of the window: a date, or an age such as 10d (default: the latest time in "
+            "the data)",
             shown="TIME",
         ),
     ] = None,

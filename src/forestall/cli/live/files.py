@@ -23,12 +23,15 @@ def register(app: typer.Typer) -> None:
 
 
 def files(
-    folder: Annotated[Path, Setting("Where they are written", option="dir", shown="DIR")],
+    folder: Annotated[Path, Setting("Folder to write into", option="dir", shown="DIR")],
     site_settings: Annotated[
-        str, Setting("Path of the settings that the units name", shown="PATH")
+        str, Setting("Path of the settings file named in the units", shown="PATH")
     ] = "/etc/forestall/forestall.toml",
     program: Annotated[
-        str, Setting("How units start forestall (default: as now)", shown="COMMAND")
+        str,
+        Setting(
+            "Command that starts forestall in the units (default: as started now)", shown="COMMAND"
+        ),
     ] = "",
     force: Force = False,
 ) -> None:

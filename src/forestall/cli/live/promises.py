@@ -47,13 +47,13 @@ def promise(
         str,
         typer.Argument(
             metavar="JOB|ID",
-            help="The Slurm job number, or the promise's id or the beginning of it.",
+            help="Slurm job id, or the promise's id or the beginning of it.",
             show_default=False,
         ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Show what was promised for a job, what is likely now, and what was done for it."""
+    """Show a job's promise: what was promised, what is likely now, and what was done for it."""
     if not _NAME.fullmatch(name):
         raise ParameterError("promise", clean(name), "the number of a job, or the id of a promise")
     with asked(options) as server:

@@ -26,7 +26,7 @@ app = typer.Typer()
 Nodes = Annotated[int, Setting("Nodes of the job", unit="nodes", short="N", shown="N")]
 Time = Annotated[
     str,
-    Setting("Its time limit, such as 6:00:00, 6h or 1-12:00:00", shown="TIME", short="t"),
+    Setting("Time limit of the job, such as 6:00:00, 6h or 1-12:00:00", shown="TIME", short="t"),
 ]
 
 
@@ -55,7 +55,7 @@ def quote(
     constraint: Annotated[
         str,
         Setting(
-            "Features that its nodes must have, such as a100 or 'a100|h100'",
+            "Features required of its nodes, such as a100 or 'a100|h100'",
             shown="LIST",
             short="C",
         ),
@@ -65,7 +65,7 @@ def quote(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Say when a job could start and be done, and with what probability; nothing is promised yet.
+    """Show when a job could start and end, and with what probability; nothing is promised yet.
 
     A later deadline buys a higher probability. forestall submit takes an offer.
     """

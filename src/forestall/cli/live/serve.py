@@ -54,8 +54,8 @@ Tokens: TypeAlias = Annotated[
 Role: TypeAlias = Literal["user", "operator"]
 
 app = group_of(
-    "Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command this\n"
-    "is the server itself, until Ctrl-C or SIGTERM.",
+    "Serve quotes, promises and proposals for a Slurm cluster over an API. Without a command "
+    "this\nis the server itself, until Ctrl-C or SIGTERM.",
     "forestall serve --simulated --nodes 16 --clock-speed 600 --ledger sqlite:///demo.db",
     "forestall serve --settings forestall.toml",
     "forestall serve token add alice --ledger sqlite:///demo.db",
@@ -89,19 +89,20 @@ def serve(
         bool, Setting("Serve a simulated cluster instead of Slurm", group=SIMULATED)
     ] = False,
     nodes: Annotated[
-        Annotated[int, Field(ge=1, le=100_000)], Setting("How many to generate", group=SIMULATED)
+        Annotated[int, Field(ge=1, le=100_000)],
+        Setting("Nodes of the simulated cluster", group=SIMULATED),
     ] = 16,
     speed: Annotated[
         Annotated[float, Field(ge=0.1, le=10_000)],
-        Setting("Seconds of its clock that pass in one of ours", group=SIMULATED),
+        Setting("Speed of the simulated clock, as a multiple of real time", group=SIMULATED),
     ] = 60.0,
     seed: Annotated[
         Annotated[int, Field(ge=0)], Setting("Seed for its jobs and failures", group=SIMULATED)
     ] = 1,
     as_json: Json = False,
 ) -> int:
-    """Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command this
-    is the server itself, until Ctrl-C or SIGTERM."""
+    """Serve quotes, promises and proposals for a Slurm cluster over an API. Without a command
+    this is the server itself, until Ctrl-C or SIGTERM."""
     if context.invoked_subcommand is not None:
         return 0
     known = _settings(settings, ledger, tokens)

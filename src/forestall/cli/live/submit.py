@@ -51,7 +51,7 @@ def submit(
     ] = None,
     quote: Annotated[
         str,
-        Setting("The offer: its row in the last list shown to you, or its id", shown="ROW|ID"),
+        Setting("Offer to take: its row in the last quote shown to you, or its id", shown="ROW|ID"),
     ] = "",
     agree: Annotated[
         str,
@@ -63,7 +63,7 @@ def submit(
     ] = ",".join(AGREED),
     as_json: Json = False,
 ) -> int:
-    """Take an offer of forestall quote: it becomes a promise, and its job is submitted.
+    """Accept an offer of forestall quote: it becomes a promise, and its job is submitted.
 
     The script must ask for what was quoted; options of sbatch win over its #SBATCH lines. Where the
     offer does not hold any more, a new list is shown and nothing is submitted.

@@ -23,7 +23,8 @@ app = typer.Typer()
     app,
     "interval",
     "forestall interval --mtbf 4d --checkpoint-overhead 5m",
-    "forestall interval --mtbf 1000d --shape 0.7 --nodes 512 --checkpoint-overhead 5m --restart-overhead 5m",
+    "forestall interval --mtbf 1000d --shape 0.7 --nodes 512 --checkpoint-overhead 5m "
+    "--restart-overhead 5m",
     "forestall interval --mtbf 1000d --nodes 512 --checkpoint-overhead 5m --work 30d --json",
     "forestall interval --slurm --nodes 256 --checkpoint-overhead 5m",
     "forestall interval jobs.txt events.txt --nodes 256 --checkpoint-overhead 5m --recall 0.3",
@@ -47,5 +48,7 @@ def interval(
     if as_json:
         say_json(found.to_dict())
     else:
-        assumed = f"A checkpoint is taken to cost {reliability_interval.USUAL} ({{checkpoint_cost}})."
+        assumed = (
+            f"A checkpoint is taken to cost {reliability_interval.USUAL} ({{checkpoint_cost}})."
+        )
         say_report(reliability_interval.report_of(found, "" if asked.checkpoint_cost else assumed))

@@ -28,9 +28,9 @@ READING: Final = (
     Choice(
         "failures",
         FAILURES,
-        "The failure log; without one nothing fails.",
+        "Failure log (default: nothing fails).",
         "FILE",
-        otherwise={"cycle": "When hosts were down."},
+        otherwise={"cycle": "Failure log: when hosts were down."},
     ),
     Choice("failure_format", FAILURES, "File format (default: detected).", "NAME", rare=True),
     Choice("system", FAILURES, "System to read, where the log holds several.", "NAME"),
@@ -43,7 +43,7 @@ READING: Final = (
         JOBS,
         "Processors per node, to convert the job sizes of SWF logs.",
         "P",
-        otherwise={"virtual": "Of a node; the sizes of jobs are processors."},
+        otherwise={"virtual": "Processors of a node; job sizes count processors."},
     ),
     Choice(
         "strict",
@@ -57,7 +57,7 @@ READING: Final = (
 LEARN: Final = ("promise", "virtual")
 TRAINING: Final = (
     Choice(
-        "train", TRAINED, "The failure log to learn from, up to time 0 of the run.", "FILE",
+        "train", TRAINED, "Failure log to learn from, up to time 0 of the run.", "FILE",
         models=LEARN,
     ),
     Choice(
@@ -102,8 +102,9 @@ HOSTS: Final = (
     Choice(
         "hosts",
         HOST_TRACES,
-        "Load of the hosts: samples time,node,cpu[,memory_free], other stores of metrics, or a "
-        "failure log. --from and --days choose a part of it. Or --failures: up and down times.",
+        "Load of the hosts: samples time,node,cpu[,memory_free], another store of metrics, or "
+        "a failure log; --from and --days select a window. Or use --failures: up and down "
+        "times.",
         "FILE|DIR",
         models=ONLY_CYCLE,
     ),
@@ -118,7 +119,7 @@ HOSTS: Final = (
     Choice(
         "period",
         HOST_TRACES,
-        "Of a sample (default: the trace's own; 60s with failure logs).",
+        "Time between samples (default: as in the trace; 60s with failure logs).",
         "DURATION",
         rare=True,
         models=ONLY_CYCLE,
@@ -135,14 +136,12 @@ READ_FAILURES: Final = tuple(
 
 FailureReading: TypeAlias = Annotated[Given, TextOptions(READ_FAILURES)]
 FailureLog: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="FAILURES", help="A failure log of any known format.")
+    Path, typer.Argument(metavar="FAILURES", help="Failure log, in any known format.")
 ]
 JobLog: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
+    Path, typer.Argument(metavar="JOBS", help="Job log: SWF, CSV or Parquet.")
 ]
-Strict: TypeAlias = Annotated[
-    bool, Setting("Stop with an error at a row that would have to be skipped")
-]
+Strict: TypeAlias = Annotated[bool, Setting("Reject a file with rows that would be skipped")]
 
 Config: TypeAlias = Annotated[
     Path | None,

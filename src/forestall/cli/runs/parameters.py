@@ -29,8 +29,8 @@ PANELS: Final = {
 MODEL: Final = Choice(
     "model",
     MACHINE,
-    "Jobs with nodes of their own and promises, tasks in virtual machines that share nodes and "
-    "leave them before they fail, or guests on hosts whose owners come back (default promise).",
+    "Jobs with their own nodes and promises (promise, the default), tasks in virtual machines that "
+    "migrate before nodes fail (virtual), or guest jobs on hosts whose owners return (cycle).",
     choices=tuple(MODELS),
 )
 """Which model plays the jobs."""

@@ -72,7 +72,7 @@ def slurm(
         ),
     ] = None,
     keep_partitions: Annotated[bool, Setting("Keep the names of partitions and QoS")] = False,
-    quiet: Annotated[bool, Setting("Print no progress", short="q")] = False,
+    quiet: Annotated[bool, Setting("Print only errors", short="q")] = False,
     as_json: Json = False,
 ) -> None:
     """Write Slurm's records as Parquet: jobs, runs, failures, outages, nodes, estimates of starts.

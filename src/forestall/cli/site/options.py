@@ -32,7 +32,7 @@ FAILURE_LOG: Final = "Failure log"
 OpenMetrics: TypeAlias = Annotated[
     str | None,
     Setting(
-        "Write every figure for Prometheus; with - print only these",
+        "Write all figures for Prometheus; -: print only these",
         shown="FILE|-", group=OUTPUT,
     ),
 ]  # fmt: skip
@@ -48,12 +48,11 @@ Files: TypeAlias = Annotated[
 """The files of a site, told apart by content."""
 
 SITE: Final = (
-    Choice("slurm", RECORDS, "Ask the Slurm of this machine; nothing is changed.", flag=True),
+    Choice("slurm", RECORDS, "Query Slurm on this machine (read only).", flag=True),
     Choice(
         "zone",
         RECORDS,
-        "Time zone of hours of the day, and of times that name none, such as Europe/Berlin "
-        "(default: UTC).",
+        "Time zone of the records and of hours of the day, such as Europe/Berlin (default: UTC).",
         "ZONE",
     ),
     Choice(

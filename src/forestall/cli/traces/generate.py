@@ -61,8 +61,8 @@ made = group_of(
 def generate_jobs(
     out: Out,
     nodes: Nodes = 128,
-    count: Annotated[int | None, Setting("How many jobs; or:")] = None,
-    days: Annotated[float | None, Setting("from how many days", shown="DAYS")] = None,
+    count: Annotated[int | None, Setting("Number of jobs; or use {days}")] = None,
+    days: Annotated[float | None, Setting("Number of days to generate", shown="DAYS")] = None,
     load: Annotated[
         float | None,
         Setting("Offered load, such as 0.8 (default: the model's)", shown="SHARE"),
@@ -89,11 +89,15 @@ def generate_failures(
     nodes: Nodes = 128,
     days: Annotated[float, Setting("Length in days", shown="DAYS")] = 365,
     mttf_hours: Annotated[
-        float | None, Setting("Mean time between failures of a node; or:", shown="HOURS")
+        float | None, Setting("Mean time between failures of a node, in hours", shown="HOURS")
     ] = None,
     rate_per_year: Annotated[
         float | None,
-        Setting("failures a year of the whole machine (default: as LANL's system 20)", shown="N"),
+        Setting(
+            "Failures per year of the whole machine, instead of {mttf_hours} (default: as "
+            "LANL's system 20)",
+            shown="N",
+        ),
     ] = None,
     shape: Annotated[
         float, Setting("Shape of the Weibull distribution; 1 is a Poisson process", shown="K")
@@ -161,10 +165,13 @@ def generate_ras(
     nodes: Annotated[int, Setting("Nodes of the machine", group=MADE)] = 128,
     days: Annotated[float, Setting("Length in days", shown="DAYS", group=MADE)] = 90,
     mttf_hours: Annotated[
-        float, Setting("Mean time between failures of a node", shown="HOURS", group=MADE)
+        float, Setting("Mean time between failures of a node, in hours", shown="HOURS", group=MADE)
     ] = 7305,
     burst_share: Annotated[
-        float, Setting("Failures that follow one of their cause", shown="SHARE", group=MADE)
+        float,
+        Setting(
+            "Share of failures that follow another of the same cause", shown="SHARE", group=MADE
+        ),
     ] = 0.333,
     repeats: Annotated[
         float, Setting("Repeated records of a failure by its node", shown="N", group=MADE)
@@ -176,7 +183,8 @@ def generate_ras(
         float, Setting("Share of failures announced by earlier records", shown="SHARE", group=MADE)
     ] = 0.5,
     lead_hours: Annotated[
-        float, Setting("Mean time from first warning to failure", shown="HOURS", group=MADE)
+        float,
+        Setting("Mean time from first warning to failure, in hours", shown="HOURS", group=MADE),
     ] = 1.0,
     false_warnings: Annotated[
         float, Setting("False warnings per node and day", shown="N", group=MADE)
@@ -246,7 +254,9 @@ def generate_memory(
     days: Annotated[float, Setting("Length in days", shown="DAYS")] = 16,
     jobs: Annotated[
         int | None,
-        Setting("How many jobs (default: the paper's 4,178 on 288 nodes in 16 days, in scale)"),
+        Setting(
+            "Number of jobs (default: scaled from the paper's 4,178 jobs on 288 nodes in 16 days)"
+        ),
     ] = None,
     relation: Annotated[
         float, Setting("How strongly lost memory makes jobs fail; 0: not at all", shown="R")
@@ -292,19 +302,21 @@ def generate_memory(
 )
 def generate_hosts(
     out: TableOut,
-    hosts: Annotated[Count, Setting("How many to generate")] = 20,
+    hosts: Annotated[Count, Setting("Number of hosts")] = 20,
     days: Annotated[float, Setting("Length in days", shown="DAYS")] = 90,
     period: Period = 60,
-    th1: Annotated[float, Setting("Load at which a guest steps back", shown="SHARE")] = 0.2,
-    th2: Annotated[float, Setting("Load at which a guest has to end", shown="SHARE")] = 0.6,
+    th1: Annotated[
+        float, Setting("Load above which a guest gets lowest priority", shown="SHARE")
+    ] = 0.2,
+    th2: Annotated[float, Setting("Load above which a guest has to leave", shown="SHARE")] = 0.6,
     guest_memory: Annotated[
         float, Setting("Share of memory that a guest needs", shown="SHARE")
     ] = 0.1,
     owners: Annotated[
         Literal["alike", "own"],
         Setting(
-            "Heavy work at the same hours on some days, or at an owner's own hours on nearly every "
-            "workday"
+            "Owners' habits: heavy work at the same hours on some days (alike), or at each "
+            "owner's own hours on most workdays (own)"
         ),
     ] = "alike",
     speeds: Annotated[
@@ -340,7 +352,7 @@ def generate_hosts(
 )
 def generate_guests(
     out: JobsOut,
-    count: Annotated[Count, Setting("How many jobs")] = 500,
+    count: Annotated[Count, Setting("Number of jobs")] = 500,
     days: Annotated[
         Count, Setting("Number of days on which jobs are submitted", shown="DAYS")
     ] = 28,

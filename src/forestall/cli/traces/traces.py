@@ -49,8 +49,8 @@ def info(
     kind: Annotated[
         Literal["log", "events", "metrics", "records"] | None,
         Setting(
-            "Jobs or failures, events, metrics of nodes, accounting records of jobs (default: as "
-            "it looks; jobs or failures first)",
+            "Kind of log: jobs, failures, events, node metrics or accounting records (default: "
+            "detected; jobs or failures first)",
             option="as",
         ),
     ] = None,

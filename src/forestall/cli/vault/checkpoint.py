@@ -35,14 +35,15 @@ Stores: TypeAlias = Annotated[
     typer.Option(
         "--store",
         metavar="URL",
-        help="A storage host, once for each: a folder, file://, forestall://HOST:PORT (forestall "
-        "storage serve), sftp://, s3://, gs://, az://.",
+        help="A storage host; repeat it for each host: a folder, file://, "
+        "forestall://HOST:PORT (see forestall storage serve), sftp://, s3://, gs:// or "
+        "az://.",
         show_default=False,
     ),
 ]
 KeyFile: TypeAlias = Annotated[
     Path | None,
-    Setting("The file with the key of an encrypted vault; a new vault begins encrypted with it",
+    Setting("Key file of an encrypted vault; a new vault is encrypted with it",
             option="key", shown="FILE"),
 ]  # fmt: skip
 Ids: TypeAlias = Annotated[
@@ -51,7 +52,7 @@ Ids: TypeAlias = Annotated[
 ]
 
 app = group_of(
-    "Save files on storage hosts, some of which may be lost, and restore them.",
+    "Save files on several storage hosts, and restore them even if some hosts are lost.",
     "forestall checkpoint save work --store /a --store /b --store /c --data 2 --parity 1",
     "forestall checkpoint list --store /a --store /b --store /c",
     "forestall checkpoint restore latest --store /a --store /b --store /c --out again",
@@ -122,7 +123,8 @@ def _placed(layout: str, told: dict[str, Any]) -> str:
 )
 def restore(
     name: Annotated[
-        str, typer.Argument(metavar="ID", help="The checkpoint, a beginning of its id, or latest.")
+        str,
+        typer.Argument(metavar="ID", help="Id of the checkpoint, the beginning of it, or latest."),
     ],
     store: Stores,
     to: Annotated[Path, Setting("Folder to restore into: empty or not there yet", shown="DIR")],
@@ -263,9 +265,7 @@ def gc(
     wait: Annotated[str, Setting("How long to wait for saves under way", shown="DURATION")] = "0",
     repack: Annotated[
         float | None,
-        Setting(
-            "Write anew what is needed of packs of which less than this share is (default: 0.5)"
-        ),
+        Setting("Rewrite packs of which less than this share is still needed (default: 0.5)"),
     ] = None,
     key: KeyFile = None,
     quiet: Quiet = False,

@@ -29,12 +29,15 @@ with lazily():
     from forestall.web.storage import service
 
 Folder: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The daemon's folder.", show_default=False)
+    Path, typer.Argument(metavar="DIR", help="Folder of the daemon.", show_default=False)
 ]
 Stores: TypeAlias = Annotated[
     list[str],
     typer.Option(
-        "--store", metavar="URL", help="A storage host, once for each.", show_default=False
+        "--store",
+        metavar="URL",
+        help="A storage host; repeat it for each host.",
+        show_default=False,
     ),
 ]
 Tokens: TypeAlias = Annotated[
@@ -42,7 +45,7 @@ Tokens: TypeAlias = Annotated[
 ]
 
 app = group_of(
-    "Keep checkpoints of other machines on this one's disk, and say how storage hosts are.",
+    "Store other machines' checkpoints on this one's disk, and show the state of storage hosts.",
     "forestall storage serve /scratch/vault --quota 200GiB --clients 8",
     "forestall storage token add alice /scratch/vault",
     "forestall storage list --store forestall://n1:9140 --store forestall://n2:9140",
@@ -88,7 +91,7 @@ def list_(
     choosing: stores.ChoosingOptions,
     stake: stores.StakeOptions,
     no_measure: Annotated[
-        bool, Setting("Send nothing; else each host whose speed is not known gets 1 MiB")
+        bool, Setting("Do not measure; otherwise 1 MiB is sent to each host of unknown speed")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -176,7 +179,7 @@ def import_(
         typer.Option(
             "--host",
             metavar="NAME=URL",
-            help="Which store the agent's host NAME is, where its URL does not say.",
+            help="Store URL of the agent's host NAME, where it cannot be told from the URL.",
         ),
     ] = None,
     as_json: Json = False,

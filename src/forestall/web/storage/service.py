@@ -43,17 +43,24 @@ class StorageOptions(Declared):
         Annotated[int, Field(ge=0, le=65_535)],
         Setting("Port; 0: any free one", shown="PORT", group=PLACES),
     ] = 9140
-    host: Annotated[str, Setting("Address", shown="HOST", group=PLACES)] = "127.0.0.1"
+    host: Annotated[str, Setting("Address to listen on", shown="HOST", group=PLACES)] = "127.0.0.1"
     tls_cert: Annotated[
         Path | None,
-        Setting("Certificate, for forestall+https://", shown="FILE", group=PLACES),
+        Setting("TLS certificate, for forestall+https://", shown="FILE", group=PLACES),
     ] = None
-    tls_key: Annotated[Path | None, Setting("Its key", shown="FILE", group=PLACES)] = None
+    tls_key: Annotated[
+        Path | None, Setting("Private key of the TLS certificate", shown="FILE", group=PLACES)
+    ] = None
     clients: Annotated[
         Annotated[int, Field(ge=1, le=10_000)],
-        Setting("Served at once; others are told that the host is loaded", group=LIMITS),
+        Setting(
+            "Maximum number of clients served at once; others are told that the host is busy",
+            group=LIMITS,
+        ),
     ] = 16
-    quota: Annotated[str, Setting("Bytes in all", shown="SIZE", group=LIMITS)] = "50GiB"
+    quota: Annotated[str, Setting("Storage limit for all clients", shown="SIZE", group=LIMITS)] = (
+        "50GiB"
+    )
     client_quota: Annotated[
         str | None,
         Setting(

@@ -86,25 +86,28 @@ class ExperimentSettings:
     groups: Annotated[
         str | None,
         Setting(
-            "Processes in the owner's groups (default: 1, and 1, 2 and 4 per core)",
+            "Number of processes in the owner's groups (default: 1, and 1, 2 and 4 per core)",
             shown="N,...", group=EXPERIMENT,
         ),
     ] = None  # fmt: skip
     limit: Annotated[
         str,
-        Setting("Share of its CPU time that the owner may lose", shown="SHARE", group=EXPERIMENT),
+        Setting(
+            "Maximum share of CPU time that the owner may lose", shown="SHARE", group=EXPERIMENT
+        ),
     ] = "5%"
     cpus: Annotated[
         str | None,
         Setting(
-            "Cores for owner and guest, such as 0 or 0-3 (default: all)",
+            "Cores used by owner and guest, such as 0 or 0-3 (default: all)",
             shown="LIST", group=EXPERIMENT,
         ),
     ] = None  # fmt: skip
     pattern: Annotated[
         str,
         Setting(
-            "The owner pauses for a fixed time after its work, or has work due at fixed times",
+            "Load pattern of the owner: pauses of fixed length after its work, or work due at "
+            "fixed times",
             shown="paused|periodic", group=EXPERIMENT,
         ),
     ] = "paused"  # fmt: skip
@@ -118,8 +121,8 @@ class ExperimentSettings:
     nice: Annotated[
         str | None,
         Setting(
-            "Also guests at these nice values: steps between normal and lowest priority, such as "
-            "5,10,15",
+            "Also measure guests at these nice values, between normal and lowest priority, "
+            "such as 5,10,15",
             shown="N,...", group=EXPERIMENT,
         ),
     ] = None  # fmt: skip
@@ -130,8 +133,8 @@ class ExperimentSettings:
     force: Annotated[
         bool,
         Setting(
-            "Measure although the host is busy, and keep thresholds that others disturbed; write "
-            "into a folder that holds something else"
+            "Measure even on a busy host, keep thresholds from disturbed measurements, and "
+            "write into a folder that already holds other files"
         ),
     ] = False
 

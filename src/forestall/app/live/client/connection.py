@@ -59,8 +59,7 @@ class ServerOptions(Declared, group="Server"):
     token: Annotated[
         str | None,
         Setting(
-            f"Who asks (default: ${TOKEN}); others on this machine can read it in the list of "
-            "processes",
+            f"Your token (default: ${TOKEN}); visible to others in the process list",
             shown="TOKEN",
         ),
     ] = field(default=None, repr=False)
@@ -74,8 +73,7 @@ class ServerOptions(Declared, group="Server"):
     socket: Annotated[
         Path | None,
         Setting(
-            f"The controller's Unix socket (default: {SOCKET}); it needs no token, since the "
-            "system says who asks",
+            f"Unix socket of the controller (default: {SOCKET}); needs no token",
             shown="PATH",
         ),
     ] = None
