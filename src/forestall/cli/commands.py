@@ -19,6 +19,7 @@ LIVE: Final = "Live: act before nodes fail"
 SLURM: Final = "Promises on a Slurm cluster"
 PREDICTION: Final = "Failure prediction and its worth"
 LOGS: Final = "Logs"
+SELF: Final = "This installation"
 
 
 class CommandEntry(NamedTuple):
@@ -65,10 +66,6 @@ COMMANDS: Final = (
     CommandEntry(
         "demo", "runs.demo", RUNS,
         "Generate two weeks of jobs and failures, and show what predicting the failures is worth.",
-    ),
-    CommandEntry(
-        "warm-up", "runs.warm_up", RUNS,
-        "Compile everything that an installation needs, in parallel, so that no run waits for it.",
     ),
     CommandEntry(
         "simulate", "runs.simulate", RUNS,
@@ -187,6 +184,14 @@ COMMANDS: Final = (
     CommandEntry(
         "traces", "traces.traces", LOGS,
         "Describe a log, convert it, filter it, or generate one.",
+    ),
+    CommandEntry(
+        "warm-up", "runs.warm_up", SELF,
+        "Compile everything that an installation needs, in parallel, so that no run waits for it.",
+    ),
+    CommandEntry(
+        "man", "man", SELF,
+        "Write manual pages for all commands, with every option, to read with man(1).",
     ),
 )  # fmt: skip
 

@@ -73,7 +73,7 @@ def choice_of(told: dict[str, Parameter]) -> Choice:
         one.name,
         panel,
         help_of(told),
-        setting.shown or metavar_of(one) or "TEXT",
+        setting.shown or metavar_of(one),
         choices=() if setting.shown else one.choices,
         flag=one.kind is Kind.FLAG,
         on=one.default is True,
