@@ -28,8 +28,9 @@ SPELLINGS: Final[Mapping[str, Mapping[str, str]]] = {
     "serve": {"speed": "clock-speed"},
     "run": {
         "checkpoint-every": "checkpoint-interval", "keep": "keep-last", "strict": "distinct-hosts",
+        "compression": "compress",
     },
-    "checkpoint save": {"strict": "distinct-hosts"},
+    "checkpoint save": {"strict": "distinct-hosts", "compression": "compress"},
     "checkpoint restore": {"to": "out"},
     "checkpoint gc": {"wait": "wait-for-saves"},
     "storage import": {"host": "host-url"},

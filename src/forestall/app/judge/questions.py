@@ -481,12 +481,13 @@ class Stakes(Declared, group=STAKES):
     """What acting costs and what a failure destroys, node-hours; price of a node-hour."""
 
     cost: Annotated[
-        Amount, Setting("Node-hours that acting on a node costs", option="action_cost", shown="H")
+        Amount,
+        Setting("Node-hours that acting on a node costs", option="action_cost", shown="NODE-HOURS"),
     ] = 0.5
     loss: Annotated[
-        Amount, Setting("Node-hours that a failure destroys without action", shown="H")
+        Amount, Setting("Node-hours that a failure destroys without action", shown="NODE-HOURS")
     ] = 24.0
-    price: Annotated[Amount | None, Setting("Price of a node-hour", shown="P")] = None
+    price: Annotated[Amount | None, Setting("Price of a node-hour", shown="MONEY")] = None
     currency: Annotated[str, Setting("Currency of the price, such as EUR", shown="NAME")] = "EUR"
 
     def __post_init__(self) -> None:

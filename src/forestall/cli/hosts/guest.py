@@ -102,13 +102,13 @@ def run(
         str | None,
         Setting("Owner's load above which the guest gets lowest priority (default: as "
                 "calibrated, else 0)",
-                shown="LOAD", group="The host"),
+                shown="SHARE", group="The host"),
     ] = None,
     th2: Annotated[
         str | None,
         Setting("Owner's load above which the guest is stopped (default: as calibrated, else "
                 "0.6)",
-                shown="LOAD", group="The host"),
+                shown="SHARE", group="The host"),
     ] = None,
     guest_memory: Annotated[
         str,

@@ -101,7 +101,7 @@ def ask(
         Path | None,
         Setting(
             "A failure log with what happened since the training",
-            shown="FAILURES",
+            shown="FILE",
             group=FAILURES,
         ),
     ] = None,

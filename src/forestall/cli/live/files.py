@@ -9,8 +9,8 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli.registry import command
-from forestall.cli.runs.options import Force
-from forestall.cli.screen import say
+from forestall.cli.runs.options import Force, Json
+from forestall.cli.screen import say, say_json
 from forestall.model.settings import Setting
 
 with lazily():
@@ -34,8 +34,13 @@ def files(
         ),
     ] = "",
     force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Write units of systemd, a Grafana dashboard, alert rules of Prometheus, and settings to
     begin with, into a folder; nothing is installed or started."""
-    for path in write.write_site_files(folder, site_settings, program, force=force):
+    written = write.write_site_files(folder, site_settings, program, force=force)
+    if as_json:
+        say_json({"files": [str(path) for path in written]})
+        return
+    for path in written:
         say(str(path))

@@ -249,9 +249,10 @@ def revoke(
     settings: Settings = None,
     ledger: Ledger = None,
     tokens: Tokens = None,
+    as_json: Json = False,
 ) -> None:
     """Forget the tokens of a name, or one by its id; a running server knows at once."""
-    revoke_tokens(_store(settings, ledger, tokens), which)
+    revoke_tokens(_store(settings, ledger, tokens), which, as_json=as_json)
 
 
 def _store(settings: Path | None, ledger: str | None, tokens: Path | None) -> api_tokens.TokenStore:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 from pydantic import Field
@@ -26,6 +27,9 @@ with lazily():
     from forestall.traces.metrics import write
     from forestall.traces.ras import write as ras_write
 
+if TYPE_CHECKING:
+    from forestall.app.logs import WrittenLog
+
 MADE = "Generated log"
 
 Folder: TypeAlias = Annotated[
@@ -44,6 +48,15 @@ Seed: TypeAlias = Annotated[Annotated[int, Field(ge=0)], Setting("Seed of the ra
 Count: TypeAlias = Annotated[int, Field(ge=1)]
 Nodes: TypeAlias = Annotated[Count, Setting("Nodes of the machine")]
 Out: TypeAlias = Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")]
+
+
+def tell_written(done: WrittenLog, *, as_json: bool) -> None:
+    """Print what was written."""
+    if as_json:
+        say_json(asdict(done))
+    else:
+        say(done.text)
+
 
 made = group_of(
     "Generate a log from published models.",
@@ -69,13 +82,11 @@ def generate_jobs(
     ] = None,
     model: Annotated[Literal["all", "batch", "interactive"], Setting("Kind of jobs")] = "all",
     seed: Seed = 1,
+    as_json: Json = False,
 ) -> None:
     """Generate jobs by the model of Lublin and Feitelson (2003)."""
-    say(
-        logs.write_log(
-            jobs.generate_jobs(nodes, seed, count=count, days=days, load=load, model=model), out
-        )
-    )
+    log = jobs.generate_jobs(nodes, seed, count=count, days=days, load=load, model=model)
+    tell_written(logs.write_log(log, out), as_json=as_json)
 
 
 @command(
@@ -130,6 +141,7 @@ def generate_failures(
         ),
     ] = None,
     seed: Seed = 1,
+    as_json: Json = False,
 ) -> None:
     """Generate failures: Weibull lifetimes, nodes that differ, bursts."""
     if preset is not None:
@@ -137,7 +149,8 @@ def generate_failures(
         given = (mttf_hours, rate_per_year, shape, repair, bursts, unpredictable)
         if given != (None, None, 0.7, "lognormal", (0.05, 4.0, 0), 0.0):
             raise ParameterError("--preset", preset, "no other options of the law beside it")
-        say(logs.write_log(presets.preset_failures(preset, nodes, days, seed), out))
+        known = presets.preset_failures(preset, nodes, days, seed)
+        tell_written(logs.write_log(known, out), as_json=as_json)
         return
     failures = traces_failures.generate_failures(
         nodes,
@@ -151,7 +164,7 @@ def generate_failures(
         repair=repair,
         unpredictable=unpredictable,
     )
-    say(logs.write_log(failures, out))
+    tell_written(logs.write_log(failures, out), as_json=as_json)
 
 
 @command(
@@ -200,6 +213,7 @@ def generate_ras(
         Path | None,
         Setting("File for the true failures: forestall's own CSV with more columns", group=OUTPUT),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Generate an event log with known failures, told many times over, and warnings before them.
 
@@ -220,12 +234,16 @@ def generate_ras(
         noise=ras.Noise(noise, fatal_noise),
     )
     ras_write.write_ras(log, out)
-    say(f"{len(log):,} records of {len(failures):,} failures on {nodes:,} nodes in {out}")
     if truth is not None:
         events_filter.write_truth(failures, known, truth)
-        say(
-            f"{len(failures):,} failures, {int(known.warned.sum()):,} of them warned of, in {truth}"
-        )
+    warned_of = int(known.warned.sum())
+    if as_json:
+        counts = {"records": len(log), "failures": len(failures), "warned_of": warned_of}
+        say_json({"file": str(out), "truth": truth and str(truth), **counts})
+        return
+    say(f"{len(log):,} records of {len(failures):,} failures on {nodes:,} nodes in {out}")
+    if truth is not None:
+        say(f"{len(failures):,} failures, {warned_of:,} of them warned of, in {truth}")
 
 
 def lengths_of(text: str) -> tuple[int, ...]:
@@ -323,6 +341,7 @@ def generate_hosts(
         Path | None, Setting("Also write clock rate ratios from 0.7 to 1.3", shown="FILE.csv")
     ] = None,
     seed: Seed = 1,
+    as_json: Json = False,
 ) -> None:
     """Generate CPU load and free memory of hosts that their owners use, day by day alike.
 
@@ -335,12 +354,15 @@ def generate_hosts(
         hosts, days, seed, period, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners
     )
     write.write_metrics(metrics, out)
-    beside = ""
     if speeds is not None:
         host_speeds.write_speeds(
             [str(k) for k in range(hosts)], guests.draw_speeds(hosts, seed), speeds
         )
-        beside = f", and their speeds in {speeds}"
+    if as_json:
+        counts = {"samples": len(metrics), "hosts": hosts}
+        say_json({"file": str(out), "speeds": speeds and str(speeds), **counts})
+        return
+    beside = "" if speeds is None else f", and their speeds in {speeds}"
     say(f"{len(metrics):,} samples of {hosts:,} hosts in {out}{beside}")
 
 
@@ -375,6 +397,7 @@ def generate_guests(
         ),
     ] = (6, 22),
     seed: Seed = 1,
+    as_json: Json = False,
 ) -> None:
     """Generate guest jobs of one processor each, submitted evenly between two hours of the day.
 
@@ -382,4 +405,4 @@ def generate_guests(
     al.).
     """
     made = guests.generate_guests(count, seed, days=days, lengths=lengths, hours=hours)
-    say(logs.write_log(made, out))
+    tell_written(logs.write_log(made, out), as_json=as_json)

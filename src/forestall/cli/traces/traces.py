@@ -12,7 +12,7 @@ from forestall._lazy import lazily
 from forestall.cli.choice import Given, TextOptions
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import READING, Json
-from forestall.cli.screen import say, say_json, show
+from forestall.cli.screen import say_json, show
 from forestall.cli.traces import filter as traces_filter
 from forestall.cli.traces import generate as traces_generate
 from forestall.model.settings import Setting
@@ -83,12 +83,13 @@ def convert(
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
     given: Reading,
+    as_json: Json = False,
 ) -> None:
     """Write a job log as SWF, CSV or Parquet (by the name of OUT), a failure log as our own CSV.
 
     Names that end in .gz, .xz or .zst are packed.
     """
-    say(logs.write_log(logs.read_log(log, given), out))
+    traces_generate.tell_written(logs.write_log(logs.read_log(log, given), out), as_json=as_json)
 
 
 command(

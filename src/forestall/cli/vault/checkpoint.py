@@ -322,9 +322,13 @@ def key(
     path: Annotated[
         Path, typer.Argument(metavar="FILE", help="The key file to create; it must not exist.")
     ],
+    as_json: Json = False,
 ) -> None:
     """Make a key for an encrypted vault; without it nothing there can be read: keep it safe."""
     checkpoints.new_key(path)
+    if as_json:
+        say_json({"key": str(path)})
+        return
     say(f"Written: {path}. Whoever loses it loses all that is encrypted with it.", error=True)
 
 

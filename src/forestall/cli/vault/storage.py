@@ -239,10 +239,11 @@ def revoke(
     ],
     folder: Folder,
     tokens: Tokens = None,
+    as_json: Json = False,
 ) -> None:
     """Forget the tokens of a client, or one by its id; a running daemon knows at once. What the
     client stored stays."""
-    revoke_tokens(_store(folder, tokens), which)
+    revoke_tokens(_store(folder, tokens), which, as_json=as_json)
 
 
 def _store(folder: Path, tokens: Path | None) -> api_tokens.TokenStore:
