@@ -108,8 +108,7 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "spares", "reliability.spares", FAILING,
-        "Compute how many spares are needed so that, with a given probability, no job waits "
-        "for a node.",
+        "Compute how many spares keep jobs from waiting for a node, with a given probability.",
     ),
     CommandEntry(
         "quote", "live.quote", SLURM,

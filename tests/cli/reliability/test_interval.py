@@ -56,7 +56,7 @@ def test_json_that_others_script_against(capsys: Capsys) -> None:
 def test_nodes_for_a_wanted_interval(ages: str, capsys: Capsys) -> None:
     base = ("interval", "--mtbf", "100000h", "--shape", 0.7, "--checkpoint-overhead", "15m", "--ages",
             ages, "--json")  # fmt: skip
-    found = json.loads(call(capsys, *base, "--wanted", "10h").out)
+    found = json.loads(call(capsys, *base, "--shortest", "10h").out)
     assert found["wanted"]["nodes_first_order"] == pytest.approx(74.86, abs=0.005)  # page 2
     most = found["wanted"]["nodes"]
     assert found["nodes"] == most > 70
@@ -65,12 +65,12 @@ def test_nodes_for_a_wanted_interval(ages: str, capsys: Capsys) -> None:
 
 
 def test_no_nodes_for_a_wanted_interval(capsys: Capsys) -> None:
-    done = call(capsys, *BASE, "--wanted", "10d")
+    done = call(capsys, *BASE, "--shortest", "10d")
     assert done.out.startswith("Not even a job of one node has a best interval of 10-00:00:00")
     for more in (("--nodes", 4), ("--work", "3d")):
-        done = call(capsys, *BASE, "--wanted", "1h", *more)
+        done = call(capsys, *BASE, "--shortest", "1h", *more)
         assert (done.code, done.out) == (2, "")
-        assert "nothing with --wanted" in done.err
+        assert "nothing with --shortest" in done.err
 
 
 def test_all_options_reach_the_model(capsys: Capsys) -> None:
@@ -117,7 +117,9 @@ def test_jobs_at_the_ends_of_the_scale(capsys: Capsys) -> None:
     short = call(capsys, *BASE, "--work", "10m").out
     assert short.startswith("Take no checkpoint, the job is short")
     assert short.splitlines()[0].count(":") == 1
-    hopeless = call(capsys, "interval", "--mtbf", "1m", "--checkpoint-overhead", "1h", "--work", "10d")
+    hopeless = call(
+        capsys, "interval", "--mtbf", "1m", "--checkpoint-overhead", "1h", "--work", "10d"
+    )
     assert hopeless.code == 0
     assert "never ends" in hopeless.out
     found = told(capsys, "--work", "10d", "--nodes", 20_000)
@@ -247,7 +249,10 @@ def test_recall_lets_the_interval_grow(capsys: Capsys) -> None:
         (("{log}", "--mtbf", "4d", "--checkpoint-overhead", "5m"), "either"),
         (("{quiet}", "--checkpoint-overhead", "5m"), "failure"),
         (("--mtbf", "4d", "--checkpoint-overhead", "5m", "--recall", "1"), "--recall"),
-        (("--mtbf", "4d", "--checkpoint-overhead", "5m", "--recall", ".5", "--shape", "2"), "--recall"),
+        (
+            ("--mtbf", "4d", "--checkpoint-overhead", "5m", "--recall", ".5", "--shape", "2"),
+            "--recall",
+        ),
     ],
 )
 def test_where_the_rate_comes_from(

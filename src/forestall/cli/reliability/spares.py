@@ -35,8 +35,7 @@ def spares(
     asked: questions.SparesQuestion,
     as_json: Json = False,
 ) -> None:
-    """Compute how many spares are needed so that, with a given probability, no job waits for a
-    node.
+    """Compute how many spares keep jobs from waiting for a node, with a given probability.
 
     Without --pool or --repair: a job holds N nodes, the spares among them, and goes on while no
     more are lost than there are spares (k out of N). With --slurm or files the failure rate is
