@@ -50,9 +50,9 @@ def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
         "agent", "assess", "backtest", "calibrate", "certify", "checkpoint", "compare", "demo",
         "design", "doctor", "fit",
-        "futures", "guest", "import", "interval", "job", "lemons", "machines", "man", "predict", "promise",
-        "promises", "proposals", "quote", "reliability", "replay", "report", "run", "serve",
-        "simulate", "spares", "storage", "submit", "sweep", "traces", "warm-up",
+        "futures", "guest", "import", "interval", "job", "lemons", "machines", "man", "predict",
+        "promise", "promises", "proposals", "quote", "reliability", "replay", "report", "run",
+        "serve", "simulate", "spares", "storage", "submit", "sweep", "traces", "warm-up",
     }  # fmt: skip
 
 

@@ -178,7 +178,7 @@ _MACHINES = (
         (
             "interval --mtbf 285d --nodes 512 --checkpoint-overhead 5m",
             "interval --mtbf 4d --checkpoint-overhead 5m --shape 0.7 --ages new --json --work 30d",
-            "interval --mtbf 4d --checkpoint-overhead 5m --recall 0.5 --restart-overhead 10m --downtime 1h",
+            "interval --mtbf 4d --checkpoint-overhead 5m --recall 0.5 --restart 10m --downtime 1h",
             f"interval --failures {FAILURES} --nodes 8",
             f"interval --failures {FAILURES} --nodes 8 --json",
         ),

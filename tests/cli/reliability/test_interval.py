@@ -54,8 +54,8 @@ def test_json_that_others_script_against(capsys: Capsys) -> None:
 
 @pytest.mark.parametrize("ages", ["new", "steady", "400d"])
 def test_nodes_for_a_wanted_interval(ages: str, capsys: Capsys) -> None:
-    base = ("interval", "--mtbf", "100000h", "--shape", 0.7, "--checkpoint-overhead", "15m", "--ages",
-            ages, "--json")  # fmt: skip
+    base = ("interval", "--mtbf", "100000h", "--shape", 0.7, "--checkpoint-overhead", "15m",
+            "--ages", ages, "--json")  # fmt: skip
     found = json.loads(call(capsys, *base, "--shortest", "10h").out)
     assert found["wanted"]["nodes_first_order"] == pytest.approx(74.86, abs=0.005)  # page 2
     most = found["wanted"]["nodes"]
