@@ -268,7 +268,7 @@ def test_a_file_where_a_folder_should_be(
         ["traces", "generate", "jobs", "out.docx", "--days", "3"],
         ["traces", "generate", "failures", "out.csv", "--preset", "nobody"],
         ["traces", "generate", "failures", "nowhere/out.csv"],
-        ["traces", "generate", "failures", "out.csv", "--mttf-hours", "0"],
+        ["traces", "generate", "failures", "out.csv", "--mtbf-hours", "0"],
     ],
     ids=" ".join,
 )

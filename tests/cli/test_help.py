@@ -50,9 +50,9 @@ def test_all_commands_are_there() -> None:
     assert {path[0] for path in LEAVES} == {
         "agent", "assess", "backtest", "calibrate", "certify", "checkpoint", "compare", "demo",
         "design", "doctor", "fit",
-        "futures", "guest", "import", "interval", "job", "lemons", "machines", "predict", "promise",
-        "promises", "proposals", "quote", "reliability", "replay", "report", "run", "serve",
-        "simulate", "spares", "storage", "submit", "sweep", "traces", "warm-up",
+        "futures", "guest", "import", "interval", "job", "lemons", "machines", "man", "predict",
+        "promise", "promises", "proposals", "quote", "reliability", "replay", "report", "run",
+        "serve", "simulate", "spares", "storage", "submit", "sweep", "traces", "warm-up",
     }  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def test_a_model_has_a_command_with_its_options_alone(
     assert rare
     assert all(re.search(rf"{option}\b", whole) for option in rare)
     assert not any(re.search(rf"│ {option}\b", short) for option in rare)
-    assert short.count("\n") < 0.75 * whole.count("\n")
+    assert short.count("\n") < 0.8 * whole.count("\n")
 
 
 def test_every_parameter_has_its_option() -> None:

@@ -104,7 +104,7 @@ WORDS: list[tuple[str, ...]] = [
     ("traces", "filter", "RAS", "--out", "f.csv", "--names", "n.csv"),
     ("reliability", "FAILURES", "--json"),
     ("design", "CLUSTER", "--out", "design"),
-    ("interval", "FAILURES", "--checkpoint-cost", "5m"),
+    ("interval", "FAILURES", "--checkpoint-overhead", "5m"),
     ("predict", "train", "rate", "FAILURES", "--out", "p"),
     ("assess", "alarms", "ALARMS", "--failures", "FAILURES", "--out", "a"),
     ("assess", "scores", "SCORES", "--draws", "50", "--out", "a"),

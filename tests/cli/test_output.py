@@ -17,7 +17,7 @@ from forestall.cli import main
 from forestall.cli.output import GuardedStream, OutputError, encodable, guarded, own_codes
 from forestall.cli.screen import say_utf8
 
-INTERVAL = ("interval", "--mttf", "4d", "--checkpoint-cost", "5m")
+INTERVAL = ("interval", "--mtbf", "4d", "--checkpoint-overhead", "5m")
 FULL = "forestall: standard output cannot be written: No space left on device\n"
 CLOSED = "forestall: standard output cannot be written: Bad file descriptor\n"
 
@@ -74,7 +74,7 @@ import os, sys
 from forestall.cli import main
 jobs, failures = sys.argv[1:]
 codes = [main(words) for words in (
-    ["--help"], ["interval", "--mttf", "4d", "--checkpoint-cost", "5m"],
+    ["--help"], ["interval", "--mtbf", "4d", "--checkpoint-overhead", "5m"],
     ["reliability", failures], ["traces", "info", jobs],
     ["traces", "info", os.fsdecode(b"caf\\xc3\\xa9.csv")],
 )]

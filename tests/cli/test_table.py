@@ -67,8 +67,8 @@ def test_a_wrong_name_says_what_may_be_meant(capsys: pytest.CaptureFixture[str])
 
 
 WITHOUT_KERNELS: tuple[tuple[str, ...], ...] = (
-    ("interval", "--mttf", "4d", "--checkpoint-cost", "5m"),
-    ("spares", "--nodes", "100", "--hours", "24", "--mttf", "1000h"),
+    ("interval", "--mtbf", "4d", "--checkpoint-overhead", "5m"),
+    ("spares", "--nodes", "100", "--hours", "24", "--mtbf", "1000h"),
     ("fit", "GAPS"),
     ("traces", "info", "JOBS"),
     ("traces", "convert", "FAILURES", "OUT"),

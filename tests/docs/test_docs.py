@@ -655,8 +655,8 @@ def test_every_key_of_a_cluster_is_documented() -> None:
         (
             "forestall interval --json",
             (
-                "interval --mttf 4d --checkpoint-cost 5m --work 2d",
-                "interval --mttf 40d --checkpoint-cost 5m --wanted 4h",
+                "interval --mtbf 4d --checkpoint-overhead 5m --work 2d",
+                "interval --mtbf 40d --checkpoint-overhead 5m --shortest 4h",
             ),
         ),
         (

@@ -112,6 +112,7 @@ ROWS: Mapping[str, Row] = {
         f"import slurm {' '.join(SLURM)} --out T/site {' '.join(SITE)}", "site",
     ),
     "report": Row(f"report {SLURM[0]} --zone UTC --out T/r.html", "", "r.html"),
+    "job": Row(f"job 4 {SLURM[0]} --zone UTC --out T/j.html", "", "j.html"),
     "lemons": Row("lemons IN/failures.csv --openmetrics T/l.prom", "", "l.prom"),
     "simulate": Row(
         f"simulate IN/guests.csv {' '.join(CYCLE)} --out T/run --seed 2",

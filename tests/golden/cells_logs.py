@@ -6,7 +6,7 @@ from golden.play import Cell
 
 AT = "../inputs"
 FAILURES = f"{AT}/failures.csv"
-RAS = "traces generate ras ras.csv --nodes 16 --days 30 --mttf-hours 200 --seed 3 --truth truth.csv"
+RAS = "traces generate ras ras.csv --nodes 16 --days 30 --mtbf-hours 200 --seed 3 --truth truth.csv"
 CLUSTER = (
     'name = "small"\\nages = "steady"\\n[[groups]]\\nname = "old"\\ncount = 12\\nmttf = "40d"\\n'
     'shape = 0.7\\n[[groups]]\\nname = "new"\\ncount = 20\\nmttf = "200d"\\n[[queues]]\\n'
@@ -43,7 +43,7 @@ _TRACES = (
         (
             "traces generate jobs one.csv --nodes 64 --days 2 --model batch --seed 9",
             "traces generate failures one-failures.csv --nodes 8 --preset lanl05 --days 90",
-            "traces generate failures laws.csv --nodes 8 --days 90 --mttf-hours 300 --shape 1"
+            "traces generate failures laws.csv --nodes 8 --days 90 --mtbf-hours 300 --shape 1"
             " --repair weibull --burst-share 0.3 --unpredictable 0.2 --heterogeneity 1",
             "traces generate hosts hosts.csv --hosts 2 --days 3 --period 10m --seed 4",
             "traces generate guests guests.parquet --count 20 --days 2 --hours 8:18",
@@ -102,7 +102,7 @@ _PREDICT = (
         "predict-outlier",
         (
             "traces generate memory leak --nodes 12 --days 4 --period 30m",
-            "traces generate failures gone.csv --nodes 12 --days 4 --mttf-hours 60",
+            "traces generate failures gone.csv --nodes 12 --days 4 --mtbf-hours 60",
             "predict train outlier gone.csv --metrics leak/metrics.parquet --until 3d --out it",
             "predict ask it --json",
         ),
@@ -176,9 +176,9 @@ _MACHINES = (
     Cell(
         "interval",
         (
-            "interval --mttf 285d --nodes 512 --checkpoint-cost 5m",
-            "interval --mttf 4d --checkpoint-cost 5m --shape 0.7 --ages new --json --work 30d",
-            "interval --mttf 4d --checkpoint-cost 5m --recall 0.5 --restart 10m --downtime 1h",
+            "interval --mtbf 285d --nodes 512 --checkpoint-overhead 5m",
+            "interval --mtbf 4d --checkpoint-overhead 5m --shape 0.7 --ages new --json --work 30d",
+            "interval --mtbf 4d --checkpoint-overhead 5m --recall 0.5 --restart 10m --downtime 1h",
             f"interval --failures {FAILURES} --nodes 8",
             f"interval --failures {FAILURES} --nodes 8 --json",
         ),
@@ -187,7 +187,7 @@ _MACHINES = (
         "spares",
         (
             "spares --nodes 512 --hours 30d --target 0.99 --rate 3.5 --repair 2d",
-            "spares --nodes 64 --hours 200 --mttf 90d --shape 0.7 --ages steady --json",
+            "spares --nodes 64 --hours 200 --mtbf 90d --shape 0.7 --ages steady --json",
             "spares --nodes 64 --hours 200 --copies 2",
             "spares --nodes 64 --hours 200 --pool",
             f"spares --failures {FAILURES} --nodes 8 --hours 72 --repair measured --json",

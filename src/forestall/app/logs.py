@@ -148,8 +148,25 @@ def read_beside(
     return describe_metrics(read_metrics(path, **given))
 
 
-def write_log(log: Jobs | Failures, out: Path) -> str:
-    """Write a log in the format that the name asks for; return in words what was written.
+@dataclass(frozen=True)
+class WrittenLog:
+    """What was written: `rows` of a `kind`; `left_out`: rows of the source that are not as they
+    were."""
+
+    file: str
+    kind: str
+    rows: int
+    left_out: int
+
+    @property
+    def text(self) -> str:
+        """The same in words."""
+        lost = f"; {self.left_out:,} rows of the source were left out or changed"
+        return f"{self.rows:,} {self.kind} in {self.file}{lost if self.left_out else ''}"
+
+
+def write_log(log: Jobs | Failures, out: Path) -> WrittenLog:
+    """Write a log in the format that the name asks for; return what was written.
 
     Jobs: .swf, .csv or .parquet; failures: .csv or .parquet; text with .gz, .xz or .zst packed.
     """
@@ -165,5 +182,5 @@ def write_log(log: Jobs | Failures, out: Path) -> str:
     else:
         write_job_table(log, out)
     left = sum(remark.count for remark in log.cleaning.remarks if remark.action != "kept")
-    lost = f"; {left:,} rows of the source were left out or changed" if left else ""
-    return f"{len(log):,} {'failures' if isinstance(log, Failures) else 'jobs'} in {out}{lost}"
+    kind = "failures" if isinstance(log, Failures) else "jobs"
+    return WrittenLog(str(out), kind, len(log), left)

@@ -21,16 +21,16 @@ from forestall.traces.files import budget
 app = typer.Typer(
     name="forestall",
     cls=LazyGroup,
-    help="Replay workloads on clusters that fail, promise deadlines with probabilities, and "
-    "account for what became of the promises. Say how machines fail, and lay out queues, "
-    "checkpoints and spares for it. Keep the books of a site from its own records. Watch shared "
-    "hosts, and run guests on them without hurt to their owners.",
+    help="Replay workloads on clusters that fail, promise deadlines with probabilities, and show "
+    "how many promises were kept. Measure how machines fail, and plan queues, checkpoints and "
+    "spares for it. Report on a site from its own records. Watch shared hosts, and run guest "
+    "jobs on them without disturbing their owners.",
     epilog=examples(
         "forestall demo",
         "forestall simulate jobs.swf --failures failures.csv --nodes 128 --out run",
         "forestall report --slurm --out report.html",
         "forestall reliability failures.csv --out study",
-        "forestall interval --mttf 4d --checkpoint-cost 5m",
+        "forestall interval --mtbf 4d --checkpoint-overhead 5m",
         "forestall traces info jobs.swf",
     ),
     no_args_is_help=True,
@@ -109,8 +109,8 @@ def _root(
         bool,
         typer.Option(
             "--verbose",
-            help="Say on standard error what is read, what the command took, and where an error "
-            "came from.",
+            help="Report on standard error what is read, the time taken, and where an error comes"
+            " from.",
         ),
     ] = False,
     max_memory: Annotated[
@@ -119,7 +119,8 @@ def _root(
             "--max-memory",
             metavar="SIZE",
             envvar=budget.VARIABLE,
-            help="Refuse what would take more memory, such as 4GB (default: 80 % of what is free).",
+            help="Refuse work that needs more memory than this, such as 4GB (default: 80 % of "
+            "free memory).",
         ),
     ] = None,
 ) -> None:

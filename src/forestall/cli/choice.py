@@ -22,6 +22,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
+from forestall.cli.spellings import spelled
 from forestall.model.settings import (
     REQUIRED,
     Kind,
@@ -40,11 +41,6 @@ Built: TypeAlias = tuple[list[inspect.Parameter], Callable[[Mapping[str, Any]], 
 
 WIDEST: Final = 17
 """Characters of choices that stand beside an option; tables of help break longer ones anywhere."""
-
-
-def spelled(name: str) -> str:
-    """Return how the option of a parameter is typed: ``--checkpoint-overhead``."""
-    return "--" + name.replace("_", "-")
 
 
 @dataclass(frozen=True)
@@ -254,15 +250,19 @@ def _typed_default(one: Parameter) -> Any:
     return one.default
 
 
-def metavar_of(one: Parameter) -> str | None:
-    """Return what stands for a value in help; None: what Typer makes of its type."""
+def metavar_of(one: Parameter) -> str:
+    """Return what stands for a value in help."""
+    if one.kind is Kind.FLAG:
+        return " "
+    if one.kind is Kind.CHOICE:
+        return "|".join(one.choices)
     if one.kind is Kind.DURATION:
         return f"DURATION|{one.word}" if one.word else "DURATION"
     if one.kind is Kind.WHOLE:
         return "N"
     if one.kind is Kind.REAL:
         return one.setting.unit.upper() or ("SHARE" if one.is_share else "X")
-    return "FILE" if one.kind is Kind.PATH else None
+    return "FILE" if one.kind is Kind.PATH else "TEXT"
 
 
 def _completing(offered: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:

@@ -10,14 +10,16 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from forestall.cli.output import own_codes
+from forestall.cli.registry import placed
 
-BOOKS: Final = "What a site's own records tell"
+BOOKS: Final = "A site's own records"
 RUNS: Final = "Runs and promises"
 FAILING: Final = "How machines fail, and what to do"
 LIVE: Final = "Live: act before nodes fail"
 SLURM: Final = "Promises on a Slurm cluster"
-PREDICTION: Final = "What will fail, and what a prediction is worth"
+PREDICTION: Final = "Failure prediction and its worth"
 LOGS: Final = "Logs"
+SELF: Final = "This installation"
 
 
 class CommandEntry(NamedTuple):
@@ -37,35 +39,33 @@ class CommandEntry(NamedTuple):
 COMMANDS: Final = (
     CommandEntry(
         "report", "site.report", BOOKS,
-        "Say what a site's own records tell: what was lost to what, how nodes are, what to do.",
+        "Report on a site from its own records: node-hours lost, node health, and what to do.",
     ),
     CommandEntry(
         "job", "site.job", BOOKS,
-        "Say what one job waited for, what it used, what it was promised and what hit it.",
+        "Show one job: what it waited for, used and was promised, and which failures hit it.",
     ),
     CommandEntry(
         "lemons", "site.lemons", BOOKS,
-        "Name nodes that fail more than chance allows, and what average ones would have saved.",
+        "Find nodes that fail more often than chance explains, and what replacing them would "
+        "save.",
     ),
     CommandEntry(
         "import", "site.import_", BOOKS,
-        "Turn the records of a site into files that every other command takes.",
+        "Convert a site's records into files that every other command reads.",
     ),
     CommandEntry(
         "backtest", "site.backtest", BOOKS,
-        "Replay records in time order, and say what quotes would have been worth.",
+        "Replay records in time order, and show how good quotes would have been.",
     ),
     CommandEntry(
         "futures", "site.futures", BOOKS,
-        "Play the queue forward: when jobs start and end, when nodes are free, what a drain does.",
+        "Simulate the queue: when jobs start and end, when nodes are free, what a drain "
+        "affects.",
     ),
     CommandEntry(
         "demo", "runs.demo", RUNS,
         "Generate two weeks of jobs and failures, and show what predicting the failures is worth.",
-    ),
-    CommandEntry(
-        "warm-up", "runs.warm_up", RUNS,
-        "Compile everything that an installation needs, in parallel, so that no run waits for it.",
     ),
     CommandEntry(
         "simulate", "runs.simulate", RUNS,
@@ -91,7 +91,7 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "reliability", "reliability.reliability", FAILING,
-        "Say how a machine fails: rates, distributions, trend, years, causes, bad nodes, bursts.",
+        "Show how a machine fails: rates, distributions, trend, years, causes, bad nodes, bursts.",
     ),
     CommandEntry(
         "fit", "reliability.fit", FAILING,
@@ -99,90 +99,98 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "design", "reliability.design", FAILING,
-        "Say how likely the jobs of each queue meet a failure, how often to write checkpoints, "
-        "how\nmany spares a job needs, and what changes would buy.",
+        "Show how likely jobs of each queue meet a failure, how often to checkpoint, how many "
+        "spares\na job needs, and what changes would gain.",
     ),
     CommandEntry(
         "interval", "reliability.interval", FAILING,
-        "Say how often to checkpoint: the best interval, and how far the closed forms are from it.",
+        "Find the best checkpoint interval, and show how far the closed forms are from it.",
     ),
     CommandEntry(
         "spares", "reliability.spares", FAILING,
-        "Say how many spares it takes so that, with the wanted probability, no job waits for a "
-        "node.",
+        "Compute how many spares keep jobs from waiting for a node, with a given probability.",
     ),
     CommandEntry(
         "quote", "live.quote", SLURM,
-        "Say when a job could start and be done, and with what probability; nothing is promised "
+        "Show when a job could start and end, and with what probability; nothing is promised "
         "yet.",
     ),
     CommandEntry(
         "submit", "live.submit", SLURM,
-        "Take an offer of forestall quote: it becomes a promise, and its job is submitted.",
+        "Accept an offer of forestall quote: it becomes a promise, and its job is submitted.",
     ),
     CommandEntry(
         "promises", "live.promises", SLURM,
-        "List your promises, the newest first; operators see everybody's.",
+        "List your promises, newest first; operators see everyone's.",
     ),
     CommandEntry(
         "promise", "live.promises", SLURM,
-        "Say what was promised for a job, what is likely now, and what was done for it.",
+        "Show a job's promise: what was promised, what is likely now, and what was done for it.",
     ),
     CommandEntry(
         "proposals", "live.proposals", SLURM,
-        "List what the controller proposes to do, or approve or reject one; operators only.",
+        "List the controller's proposals, or approve or reject one; operators only.",
     ),
     CommandEntry(
         "doctor", "live.doctor", SLURM,
-        "Check what a controller needs on this machine, and say what to do where it is missing.",
+        "Check that this machine has what a controller needs, and say how to add what is "
+        "missing.",
     ),
     CommandEntry(
         "calibrate", "hosts.calibrate", LIVE,
-        "Measure how much a guest takes from this host's owner, and the loads at which it begins "
-        "to.",
+        "Measure how much guests slow down this host's owner, and from which load on.",
     ),
     CommandEntry(
         "agent", "hosts.agent", LIVE,
-        "Watch this host: sample its load, name its state, and say how long it may stay "
+        "Monitor this host: sample its load, name its state, and predict how long it stays "
         "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
     ),
     CommandEntry(
         "guest", "hosts.guest_submit", LIVE,
-        "Run guests on a shared host: lowered, stopped and ended before its owner notices.",
+        "Run guest jobs on a shared host: they yield, stop and leave before the owner notices.",
     ),
     CommandEntry(
         "machines", "hosts.machines", LIVE,
-        "Start virtual machines on the nodes of a fleet, and move them, running, before nodes "
-        "fail: with QEMU on this host, or with libvirt on many.",
+        "Run virtual machines on a fleet and live-migrate them before nodes fail: with QEMU on "
+        "this host, or with libvirt on many.",
     ),
     CommandEntry(
         "checkpoint", "vault.checkpoint", LIVE,
-        "Save files on storage hosts so that some of these may be lost, and bring them back.",
+        "Save files on several storage hosts, and restore them even if some hosts are lost.",
     ),
     CommandEntry(
         "storage", "vault.storage", LIVE,
-        "Keep checkpoints of other machines on this one's disk, and say how storage hosts are.",
+        "Store other machines' checkpoints on this one's disk, and show the state of storage "
+        "hosts.",
     ),
     CommandEntry(
         "run", "vault.run", LIVE,
-        "Run a program so that it outlives its machine; ends with its exit code.",
+        "Run a program that survives the loss of its machine; exits with its exit code.",
     ),
     CommandEntry(
         "serve", "live.serve", LIVE,
-        "Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command "
-        "this\nis the server itself, until Ctrl-C or SIGTERM.",
+        "Serve quotes, promises and proposals for a Slurm cluster over an API. Without a "
+        "command this\nis the server itself, until Ctrl-C or SIGTERM.",
     ),
     CommandEntry(
         "predict", "judge.predict", PREDICTION,
-        "Train predictors of failures on logs, ask them, and list them.",
+        "Train failure predictors on logs, query them, and list them.",
     ),
     CommandEntry(
         "assess", "judge.assess", PREDICTION,
-        "Say what predictors are worth: ours, and those of others by their scores or alarms.",
+        "Evaluate failure predictors: forestall's own, or others by their scores or alarms.",
     ),
     CommandEntry(
         "traces", "traces.traces", LOGS,
-        "Say what is in a log, write it in another format, filter it, or make one up.",
+        "Describe a log, convert it, filter it, or generate one.",
+    ),
+    CommandEntry(
+        "warm-up", "runs.warm_up", SELF,
+        "Compile everything that an installation needs, in parallel, so that no run waits for it.",
+    ),
+    CommandEntry(
+        "man", "man", SELF,
+        "Write manual pages for all commands, with every option, to read with man(1).",
     ),
 )  # fmt: skip
 
@@ -218,7 +226,7 @@ def _load(entry: CommandEntry) -> Any:
         app.add_typer(module.app, name=entry.name)
     command: Any = typer.main.get_group(app).commands[entry.name]
     command.rich_help_panel = entry.panel
-    return command
+    return placed(command, (entry.name,))
 
 
 class LazyGroup(TyperGroup):

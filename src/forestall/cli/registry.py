@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import typer
@@ -12,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from forestall.cli.choice import with_options
 from forestall.cli.output import own_codes
+from forestall.cli.spellings import SPELLINGS, accept_old, respell, speaking
 from forestall.model.errors import InputError
 
 
@@ -67,6 +69,7 @@ class _Deferred(TyperCommand):
     """A command whose options are made when it is asked for them."""
 
     making: Callable[[], Callable[..., Any]]
+    spellings: Mapping[str, str] = MappingProxyType({})
     _made: list[Any] | None = None
 
     @property
@@ -77,11 +80,21 @@ class _Deferred(TyperCommand):
             alone.command(self.name)(self.making())
             built: Any = typer.main.get_command(alone)
             self._made, self.callback = built.params, built.callback
+            respell(self._made, self.spellings)
         return self._made
 
     @params.setter
     def params(self, none: list[Any]) -> None:
         """Ignore the options of what stands for the function."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Return what parses the arguments."""
+        return accept_old(super().make_parser(ctx), self.spellings)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, in which parameters are spelled as its options are."""
+        with speaking(self.spellings):
+            return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with codes of a terminal."""
@@ -92,10 +105,28 @@ class _Deferred(TyperCommand):
 class Group(TyperGroup):
     """Commands of a command."""
 
+    spellings: Mapping[str, str] = MappingProxyType({})
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Return what parses the arguments of the group itself."""
+        return accept_old(super().make_parser(ctx), self.spellings)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with codes of a terminal."""
         with own_codes():
             super().format_help(ctx, formatter)
+
+
+def placed(command: Any, path: tuple[str, ...]) -> Any:
+    """Return a command that stands at this path, as do its own, with the spellings of there."""
+    spellings = SPELLINGS.get(" ".join(path))
+    if spellings is not None:
+        command.spellings = spellings
+        if isinstance(command, Group):
+            respell(command.params, spellings)
+    for name, one in getattr(command, "commands", {}).items():
+        placed(one, (*path, name))
+    return command
 
 
 def group_of(help: str, *lines: str, **more: Any) -> typer.Typer:

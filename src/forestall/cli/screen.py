@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from forestall._lazy import lazily
-from forestall.cli.choice import spelled
 from forestall.cli.output import GuardedStream, own_codes
+from forestall.cli.spellings import spelled
 from forestall.model.spelling import all_named
 from forestall.model.units import told_bytes
 from forestall.show.clean import ascii_json, one_line

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from forestall.cli.choice import spelled
 from forestall.cli.runs.options import Force, Json, Quiet, StudyOut
 from forestall.cli.screen import ProgressBar, say, say_json, say_report
+from forestall.cli.spellings import spelled
 from forestall.model.spelling import all_named
 
 if TYPE_CHECKING:

@@ -37,7 +37,10 @@ def show_tokens(store: TokenStore, *, as_json: bool) -> None:
     show(rows, ("Id", "Name", "Role", "Made"))
 
 
-def revoke_tokens(store: TokenStore, which: str) -> None:
+def revoke_tokens(store: TokenStore, which: str, *, as_json: bool) -> None:
     """Forget tokens, and say how many."""
     count = store.revoke(which)
+    if as_json:
+        say_json({"revoked": count})
+        return
     say(f"{count} token{'' if count == 1 else 's'} revoked")

@@ -4,11 +4,11 @@ options are typed, durations have units."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from forestall._lazy import lazily
-from forestall.cli.choice import spelled
+from forestall.cli.spellings import spelled
 from forestall.model.errors import ForestallError, ParameterError
 from forestall.model.settings import Kind
 from forestall.model.spelling import named
@@ -23,8 +23,9 @@ OTHERWISE: Final = {"format": "failure_format"}
 
 def options_of(parameters: Iterable[Any]) -> dict[str, str]:
     """Return the options of a command, spelled as they are typed, by the names that errors use."""
-    long = (name for one in parameters for name in one.opts if name.startswith("--"))
-    found = {name[2:].replace("-", "_"): name for name in long}
+    long = [(one.name, name) for one in parameters for name in one.opts if name.startswith("--")]
+    found = dict(long)
+    found |= {name[2:].replace("-", "_"): name for _, name in long}
     return {ours: found[own] for ours, own in OTHERWISE.items() if own in found} | found
 
 
@@ -36,13 +37,13 @@ def as_typed(error: ForestallError, options: Mapping[str, str] | None = None) ->
     """Return the line for an error: `options` are those of the command, by parameter."""
     if isinstance(error, ParameterError):
         return _parameter(error, options or {})
-    return error.before + named(error.message, spelled)
+    return error.before + named(error.message, _speller(options or {}))
 
 
 def _parameter(error: ParameterError, options: Mapping[str, str]) -> str:
     first, space, rest = error.name.partition(" ")  # "set depth": the setting of an option
     name = first.replace("-", "_")
-    value, allowed = error.value, named(error.allowed, spelled)
+    value, allowed = error.value, named(error.allowed, _speller(options))
     if name in options and _is_duration(name):
         value = exact_duration(value) if isinstance(value, int) else value
         allowed = re.sub(r"(greater|less) than( or equal to)? (\d+)", _bound, allowed)
@@ -50,6 +51,10 @@ def _parameter(error: ParameterError, options: Mapping[str, str]) -> str:
         words = r"(?<!-)\b(th1|th2|[a-z]+(_[a-z]+)+)\b"
         allowed = re.sub(words, lambda found: options.get(found[0], found[0]), allowed)
     return str(ParameterError(options.get(name, first) + space + rest, value, allowed))
+
+
+def _speller(options: Mapping[str, str]) -> Callable[[str], str]:
+    return lambda name: options.get(name) or spelled(name)
 
 
 def _is_duration(name: str) -> bool:

@@ -362,7 +362,7 @@ def test_outages_are_counted_by_what_they_were(
 @pytest.mark.parametrize(
     "asked",
     [
-        ("interval", "--nodes", "2", "--checkpoint-cost", "5m"),
+        ("interval", "--nodes", "2", "--checkpoint-overhead", "5m"),
         ("spares", "--nodes", "2", "--hours", "24", "--target", "0.9"),
     ],
     ids=lambda asked: asked[0],

@@ -36,7 +36,7 @@ class TestWrongInput:
             (("run", "--every", "0", "--", "true"), "--every: 0"),
             (("run", "--hold", "x", "--", "true"), "--hold: 'x'"),
             (("run", "--guest-memory", "5", "--", "true"), "--guest-memory: '5'"),
-            (("run", "--resume", "x", "--", "true"), "--resume: 'x'"),
+            (("run", "--resume-command", "x", "--", "true"), "--resume-command: 'x'"),
             (("run", "--tell", "file:", "--", "true"), "--tell: 'file:'"),
             (("run", "--odd", "--", "true"), "No such option"),
             (("run", "--name", "new"), "CMD: '' is not allowed"),

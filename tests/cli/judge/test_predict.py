@@ -53,7 +53,7 @@ def test_ask(predictor: Path, failures: Path, capsys: Capsys) -> None:
             "predict",
             "ask",
             predictor,
-            "--since",
+            "--failures",
             failures,
             "--nodes",
             "3,5",
@@ -101,7 +101,7 @@ def test_nodes_of_a_later_log_are_found_by_name(tmp_path: Path, capsys: Capsys) 
     remarks = json.loads(done.out)["remarks"]
     assert [(row["kind"], row["count"]) for row in remarks] == [("heard_of", 2)]
     assert "2 first failures" in call(capsys, "predict", "train", "rate", one, "--out", out).out
-    done = call(capsys, "predict", "ask", out, "--since", two, "--json")
+    done = call(capsys, "predict", "ask", out, "--failures", two, "--json")
     assert done.code == 0, done.err
     told = json.loads(done.out)
     assert {row["node"]: row["name"] for row in told["nodes"]} == dict(enumerate("bcad"))
@@ -111,7 +111,7 @@ def test_nodes_of_a_later_log_are_found_by_name(tmp_path: Path, capsys: Capsys) 
 
     assert len(load_predictor(whole).seen.failures) == 7
     strangers = named_log(tmp_path / "other.csv", [(20, "x"), (21, "x"), (22, "y")])
-    done = call(capsys, "predict", "ask", out, "--since", strangers)
+    done = call(capsys, "predict", "ask", out, "--failures", strangers)
     assert done.code == 2
     assert "a log of the nodes that the predictor knows, such as b" in done.err
 
@@ -159,7 +159,7 @@ def test_list(capsys: Capsys) -> None:
             ["predict", "train", "rate", "FAILURES", "--out", "x", "--nodes", "8"],
             "--nodes: 8 is not allowed; expected at least as many as the logs have, 16",
         ),
-        (["predict", "ask", "PREDICTOR", "--since", "EARLY"], "--since: "),
+        (["predict", "ask", "PREDICTOR", "--failures", "EARLY"], "--since: "),
         (["predict", "ask", "PREDICTOR", "--at", "2004-01-01"], "--at: '2004-01-01'"),
         (["predict", "ask", "PREDICTOR", "--until", "5d"], "--until: '5d'"),
         (
@@ -170,7 +170,7 @@ def test_list(capsys: Capsys) -> None:
         (["predict", "ask", "PREDICTOR", "--at", "5"], "no earlier than what the predictor knows"),
         (["predict", "ask", "PREDICTOR", "--nodes", "99"], "numbers from 0 to 15"),
         (["predict", "ask", "PREDICTOR", "--ahead", "0s"], "a duration above 0"),
-        (["predict", "ask", "PREDICTOR", "--system", "3"], "--since FAILURES"),
+        (["predict", "ask", "PREDICTOR", "--system", "3"], "--failures FAILURES"),
         (["simulate", "JOBS", "--predictor", "PREDICTOR"], "a failure log as well"),
         (["simulate", "JOBS", "--predictor", "nowhere"], "a file of forestall predict train"),
         (["simulate", "JOBS", "--failures", "FAILURES", "--predictor", "rate"], "--train FILE"),

@@ -14,7 +14,7 @@ from forestall.reliability.checkpoints.completion import completion_time
 
 Capsys = pytest.CaptureFixture[str]
 T0 = 1_700_000_000
-BASE = ("interval", "--mttf", "4d", "--checkpoint-cost", "5m")
+BASE = ("interval", "--mtbf", "4d", "--checkpoint-overhead", "5m")
 
 
 def told(capsys: Capsys, *arguments: object) -> dict[str, object]:
@@ -54,9 +54,9 @@ def test_json_that_others_script_against(capsys: Capsys) -> None:
 
 @pytest.mark.parametrize("ages", ["new", "steady", "400d"])
 def test_nodes_for_a_wanted_interval(ages: str, capsys: Capsys) -> None:
-    base = ("interval", "--mttf", "100000h", "--shape", 0.7, "--checkpoint-cost", "15m", "--ages",
-            ages, "--json")  # fmt: skip
-    found = json.loads(call(capsys, *base, "--wanted", "10h").out)
+    base = ("interval", "--mtbf", "100000h", "--shape", 0.7, "--checkpoint-overhead", "15m",
+            "--ages", ages, "--json")  # fmt: skip
+    found = json.loads(call(capsys, *base, "--shortest", "10h").out)
     assert found["wanted"]["nodes_first_order"] == pytest.approx(74.86, abs=0.005)  # page 2
     most = found["wanted"]["nodes"]
     assert found["nodes"] == most > 70
@@ -65,17 +65,17 @@ def test_nodes_for_a_wanted_interval(ages: str, capsys: Capsys) -> None:
 
 
 def test_no_nodes_for_a_wanted_interval(capsys: Capsys) -> None:
-    done = call(capsys, *BASE, "--wanted", "10d")
+    done = call(capsys, *BASE, "--shortest", "10d")
     assert done.out.startswith("Not even a job of one node has a best interval of 10-00:00:00")
     for more in (("--nodes", 4), ("--work", "3d")):
-        done = call(capsys, *BASE, "--wanted", "1h", *more)
+        done = call(capsys, *BASE, "--shortest", "1h", *more)
         assert (done.code, done.out) == (2, "")
-        assert "nothing with --wanted" in done.err
+        assert "nothing with --shortest" in done.err
 
 
 def test_all_options_reach_the_model(capsys: Capsys) -> None:
     found = told(
-        capsys, "--shape", 0.7, "--nodes", 16, "--ages", "new", "--restart", "5m",
+        capsys, "--shape", 0.7, "--nodes", 16, "--ages", "new", "--restart-overhead", "5m",
         "--downtime", "00:02:00",
     )  # fmt: skip
     wanted = checkpoint_interval(
@@ -89,7 +89,7 @@ def test_all_options_reach_the_model(capsys: Capsys) -> None:
 
 
 def test_promises_of_a_job(capsys: Capsys) -> None:
-    found = told(capsys, "--work", "30d", "--restart", "5m")
+    found = told(capsys, "--work", "30d", "--restart-overhead", "5m")
     job = completion_time(
         "30d", "4d", interval=found["optimal_s"], cost="5m", restart="5m"  # type: ignore[arg-type]
     )  # fmt: skip
@@ -97,7 +97,7 @@ def test_promises_of_a_job(capsys: Capsys) -> None:
     assert completion["mean_s"] == pytest.approx(job.mean())  # type: ignore[index]
     for one in completion["promises"]:  # type: ignore[index]
         assert one["deadline_s"] == pytest.approx(job.promise(one["probability"]), rel=1e-4)
-    text = call(capsys, *BASE, "--work", "30d", "--restart", "5m").out
+    text = call(capsys, *BASE, "--work", "30d", "--restart-overhead", "5m").out
     for words in ("50 % done by", "90 % done by", "99 % done by"):
         assert words in text
 
@@ -117,13 +117,15 @@ def test_jobs_at_the_ends_of_the_scale(capsys: Capsys) -> None:
     short = call(capsys, *BASE, "--work", "10m").out
     assert short.startswith("Take no checkpoint, the job is short")
     assert short.splitlines()[0].count(":") == 1
-    hopeless = call(capsys, "interval", "--mttf", "1m", "--checkpoint-cost", "1h", "--work", "10d")
+    hopeless = call(
+        capsys, "interval", "--mtbf", "1m", "--checkpoint-overhead", "1h", "--work", "10d"
+    )
     assert hopeless.code == 0
     assert "never ends" in hopeless.out
     found = told(capsys, "--work", "10d", "--nodes", 20_000)
     assert found["daly_first_s"] is None
     long = call(
-        capsys, "interval", "--mttf", "1h", "--checkpoint-cost", "1s", "--work", "2000w",
+        capsys, "interval", "--mtbf", "1h", "--checkpoint-overhead", "1s", "--work", "2000w",
         "--shape", 0.7,
     )  # fmt: skip
     assert "too many checkpoints" in long.out
@@ -132,11 +134,11 @@ def test_jobs_at_the_ends_of_the_scale(capsys: Capsys) -> None:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("--mttf", "soon"),
-        ("--mttf", "0"),
-        ("--checkpoint-cost", "0"),
-        ("--checkpoint-cost", "-5m"),
-        ("--checkpoint-cost", "2000w"),
+        ("--mtbf", "soon"),
+        ("--mtbf", "0"),
+        ("--checkpoint-overhead", "0"),
+        ("--checkpoint-overhead", "-5m"),
+        ("--checkpoint-overhead", "2000w"),
         ("--shape", "nan"),
         ("--shape", "0"),
         ("--shape", "steep"),
@@ -144,7 +146,7 @@ def test_jobs_at_the_ends_of_the_scale(capsys: Capsys) -> None:
         ("--nodes", "1.5"),
         ("--ages", "old"),
         ("--ages", "-1d"),
-        ("--restart", "x"),
+        ("--restart-overhead", "x"),
         ("--downtime", "nan"),
         ("--work", "0"),
         ("--work", "inf"),
@@ -165,9 +167,9 @@ def test_fresh_nodes_without_a_work_length(capsys: Capsys) -> None:
 
 
 def test_what_is_needed(capsys: Capsys) -> None:
-    done = call(capsys, "interval", "--mttf", "4d")
+    done = call(capsys, "interval", "--mtbf", "4d")
     assert done.code == 2
-    assert "--checkpoint-cost" in done.err
+    assert "--checkpoint-overhead" in done.err
 
 
 def test_writing_of_times_and_shares() -> None:
@@ -191,14 +193,14 @@ def test_it_says_when_promises_are_an_approximation(capsys: Capsys) -> None:
 
 @pytest.mark.parametrize("work", [(), ("--work", "30d")])
 def test_nodes_of_which_some_fails_at_once(capsys: Capsys, work: tuple[str, ...]) -> None:
-    asked = ("interval", "--mttf", "1000d", "--checkpoint-cost", "5m", "--shape", 0.3)
+    asked = ("interval", "--mtbf", "1000d", "--checkpoint-overhead", "5m", "--shape", 0.3)
     done = call(capsys, *asked, "--ages", "new", "--nodes", 5120, *work)
     assert done.code == 0
     assert done.out.startswith("No interval helps: failures come before practically any")
     assert "failures of the system: 3.7e-05 s." in done.out
     never = call(capsys, *asked, "--ages", "new", "--nodes", 500_000, *work)
     assert never.code == 2
-    assert "--checkpoint-cost" in never.err
+    assert "--checkpoint-overhead" in never.err
     assert "practically no checkpoint would be finished" in never.err
     assert "1e9" not in never.err
 
@@ -215,7 +217,7 @@ def outages(path: Path, count: int = 8) -> Path:
 
 def test_the_mttf_is_measured_from_records(capsys: Capsys, tmp_path: Path) -> None:
     path = outages(tmp_path / "events.txt")
-    base = ("interval", path, "--nodes", 16, "--checkpoint-cost", "5m")
+    base = ("interval", path, "--nodes", 16, "--checkpoint-overhead", "5m")
     done = call(capsys, *base, "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
@@ -243,11 +245,14 @@ def test_recall_lets_the_interval_grow(capsys: Capsys) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--checkpoint-cost", "5m"), "--mttf"),
-        (("{log}", "--mttf", "4d", "--checkpoint-cost", "5m"), "either"),
-        (("{quiet}", "--checkpoint-cost", "5m"), "failure"),
-        (("--mttf", "4d", "--checkpoint-cost", "5m", "--recall", "1"), "--recall"),
-        (("--mttf", "4d", "--checkpoint-cost", "5m", "--recall", ".5", "--shape", "2"), "--recall"),
+        (("--checkpoint-overhead", "5m"), "--mtbf"),
+        (("{log}", "--mtbf", "4d", "--checkpoint-overhead", "5m"), "either"),
+        (("{quiet}", "--checkpoint-overhead", "5m"), "failure"),
+        (("--mtbf", "4d", "--checkpoint-overhead", "5m", "--recall", "1"), "--recall"),
+        (
+            ("--mtbf", "4d", "--checkpoint-overhead", "5m", "--recall", ".5", "--shape", "2"),
+            "--recall",
+        ),
     ],
 )
 def test_where_the_rate_comes_from(
@@ -264,7 +269,7 @@ def test_where_the_rate_comes_from(
 
 
 def measured_json(capsys: Capsys, path: Path, *arguments: object) -> dict[str, object]:
-    done = call(capsys, "interval", path, "--checkpoint-cost", "5m", "--json", *arguments)
+    done = call(capsys, "interval", path, "--checkpoint-overhead", "5m", "--json", *arguments)
     assert (done.code, done.err) == (0, "")
     return json.loads(done.out)  # type: ignore[no-any-return]
 
@@ -283,7 +288,7 @@ def test_the_ends_answer_the_same_question(
     for end in ("low", "high"):
         mttf = f"{rate[f'node_mttf_{end}_s']:.0f}s"  # type: ignore[index]
         other = call(
-            capsys, "interval", "--mttf", mttf, "--checkpoint-cost", "5m", "--json", *options
+            capsys, "interval", "--mtbf", mttf, "--checkpoint-overhead", "5m", "--json", *options
         )
         wanted = json.loads(other.out)["optimal_s"]
         assert rate[f"optimal_{end}_s"] == pytest.approx(wanted, rel=1e-3)  # type: ignore[index]
@@ -291,7 +296,7 @@ def test_the_ends_answer_the_same_question(
 
 def test_measured_in_lines_that_fit(capsys: Capsys, tmp_path: Path) -> None:
     path = outages(tmp_path / "events.txt")
-    base = ("interval", path, "--checkpoint-cost", "5m")
+    base = ("interval", path, "--checkpoint-overhead", "5m")
     text = call(capsys, *base, "--shape", 0.7, "--nodes", 8).out
     assert max(map(len, text.splitlines())) <= 100
     assert "the shape is as told" in text
@@ -302,7 +307,7 @@ def test_measured_in_lines_that_fit(capsys: Capsys, tmp_path: Path) -> None:
 def test_options_that_do_nothing_to_a_measured_rate(capsys: Capsys, tmp_path: Path) -> None:
     path = outages(tmp_path / "events.txt")
     for name, value in (("--min-nodes", 8), ("--timeout", "5m"), ("--timeout", "0")):
-        done = call(capsys, "interval", path, "--checkpoint-cost", "5m", name, value)
+        done = call(capsys, "interval", path, "--checkpoint-overhead", "5m", name, value)
         assert (done.code, done.err.count("\n")) == (2, 1)
         assert name in done.err
 
@@ -313,6 +318,6 @@ def test_nodes_that_were_never_in_service(capsys: Capsys, tmp_path: Path) -> Non
         "NodeName|TimeStart|TimeEnd|State|Reason\n"
         f"n1|{T0}|{T0 + 9 * 86_400}|DRAIN|planned maintenance\n"
     )
-    done = call(capsys, "interval", path, "--checkpoint-cost", "5m")
+    done = call(capsys, "interval", path, "--checkpoint-overhead", "5m")
     assert done.code == 2
     assert "no node was in service" in done.err

@@ -9,7 +9,7 @@ import pytest
 
 from cli.calls import call
 
-PAPER = ("--nodes", 256, "--hours", 128, "--mttf", "102840h")
+PAPER = ("--nodes", 256, "--hours", 128, "--mtbf", "102840h")
 
 
 def asked(capsys: pytest.CaptureFixture[str], *options: object) -> dict:  # type: ignore[type-arg]
@@ -96,8 +96,8 @@ def test_no_number_reaches_it(capsys: pytest.CaptureFixture[str]) -> None:
         (("--nodes", 5, "--hours", "nan"), "--hours"),
         (("--nodes", 5, "--hours", 1, "--target", 1), "--target"),
         (("--nodes", 5, "--hours", 1, "--rate", 0), "--rate"),
-        (("--nodes", 5, "--hours", 1, "--rate", 1, "--mttf", "1h"), "--rate"),
-        (("--nodes", 5, "--hours", 1, "--mttf", "0"), "--mttf"),
+        (("--nodes", 5, "--hours", 1, "--rate", 1, "--mtbf", "1h"), "--rate"),
+        (("--nodes", 5, "--hours", 1, "--mtbf", "0"), "--mtbf"),
         (("--nodes", 5, "--hours", 1, "--shape", 0), "--shape"),
         (("--nodes", 5, "--hours", 1, "--shape", "nan"), "--shape"),
         (("--nodes", 5, "--hours", 1, "--ages", "old"), "--ages"),
@@ -137,13 +137,13 @@ def test_the_rate_is_measured_from_records(
     told = json.loads(
         call(
             capsys, "spares", "--nodes", 64, "--hours", "24", "--json",
-            "--mttf", f"{rate['node_mttf_s']}s",
+            "--mtbf", f"{rate['node_mttf_s']}s",
         ).out
     )  # fmt: skip
     assert found["spares"] == told["spares"]
     assert rate["spares_low"] <= found["spares"] <= rate["spares_high"]
     assert "Measured: 8 outages" in call(capsys, *base).out
-    refused = call(capsys, *base, "--mttf", "4d")
+    refused = call(capsys, *base, "--mtbf", "4d")
     assert refused.code == 2
     assert "either" in refused.err
 

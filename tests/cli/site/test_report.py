@@ -73,9 +73,9 @@ def test_text_first_says_what_was_looked_at(capsys: Capsys, files: tuple[Path, P
 
 def test_json_and_options(capsys: Capsys, files: tuple[Path, Path]) -> None:
     done = call(
-        capsys, "report", *files, "--json", "--cost", "0.5", "--currency", "USD", "--since", "1d",
+        capsys, "report", *files, "--json", "--price", "0.5", "--currency", "USD", "--since", "1d",
         "--partition", "gpu", "--min-nodes", 2, "--checkpoint-interval", "2h",
-        "--checkpoint-cost", "10m", "--restart", "0", "--zone", "Europe/Berlin",
+        "--checkpoint-overhead", "10m", "--restart-overhead", "0", "--zone", "Europe/Berlin",
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
     told = json.loads(done.out)
@@ -86,7 +86,7 @@ def test_json_and_options(capsys: Capsys, files: tuple[Path, Path]) -> None:
     )  # fmt: skip
     assert (asked["min_nodes"], asked["zone"]) == (2, "Europe/Berlin")
     assert told["window"]["days"] == pytest.approx(1.0)
-    assert told["options"]["--cost"] == "0.5 USD a node-hour"
+    assert told["options"]["--price"] == "0.5 USD a node-hour"
     assert told["options"]["--checkpoint-interval"] == "7200 s"
 
 
@@ -152,11 +152,11 @@ def test_metrics(capsys: Capsys, files: tuple[Path, Path], tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--cost", "-1"), "--cost"),
-        (("--cost", "nan"), "--cost"),
+        (("--price", "-1"), "--cost"),
+        (("--price", "nan"), "--cost"),
         (("--currency", " "), "--currency"),
         (("--checkpoint-interval", "0"), "--checkpoint-interval"),
-        (("--checkpoint-cost", "long"), "--checkpoint-cost"),
+        (("--checkpoint-overhead", "long"), "--checkpoint-overhead"),
         (("--since", "yesterday"), "--since"),
         (("--until", "1999-01-01"), "--until"),
         (("--partition", "cpu"), "one of gpu"),

@@ -59,7 +59,7 @@ def test_what_each_step_took(log: Path, tmp_path: Path, capsys: Capsys) -> None:
 
 
 def test_json_and_quiet(log: Path, tmp_path: Path, capsys: Capsys) -> None:
-    said = json.loads(call(capsys, "traces", "filter", log, "--json", "--level", "rack").out)
+    said = json.loads(call(capsys, "traces", "filter", log, "--json", "--granularity", "rack").out)
     assert [(s["name"], s["before"], s["after"], s["threshold_s"]) for s in said["steps"]] == [
         ("severity", 36, 18, None), ("temporal", 18, 6, 300), ("spatial", 6, 2, 300),
         ("causal", 2, 2, 300),
@@ -104,7 +104,7 @@ def test_options_reach_the_filters(log: Path, capsys: Capsys) -> None:
         (["--lift", "much"], "lift"),
         (["--support", "2.5"], "support"),
         (["--year", "MMXX"], "year"),
-        (["--level", "aisle"], "level"),
+        (["--granularity", "aisle"], "granularity"),
         (["--within", "aisle"], "within"),
         (["--format", "xml"], "format"),
         (["--days", "nan"], "--days"),
@@ -174,7 +174,9 @@ def test_a_made_up_log_goes_all_the_way(tmp_path: Path, capsys: Capsys) -> None:
 def test_a_failure_log_for_a_predictor(log: Path, tmp_path: Path, capsys: Capsys) -> None:
     """What the filter writes fits its event log: dates and names go through the file."""
     out, learnt = tmp_path / "failures.csv", tmp_path / "rules.predictor"
-    assert call(capsys, "traces", "filter", log, "--level", "midplane", "--out", out).code == 0
+    assert (
+        call(capsys, "traces", "filter", log, "--granularity", "midplane", "--out", out).code == 0
+    )
     done = call(
         capsys, "predict", "train", "rules", out, "--events", log, "--nodes", 2, "--out", learnt
     )

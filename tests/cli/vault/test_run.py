@@ -97,7 +97,7 @@ class Site:
         """Return the command up to the program."""
         stores = [word for one in self.stores for word in ("--store", str(one))]
         return ["run", "--name", name, *stores, "--data", "2", "--parity", "1", "--folder",
-                str(self.folder / "runs"), "--checkpoint-every", "1s", *more]  # fmt: skip
+                str(self.folder / "runs"), "--checkpoint-interval", "1s", *more]  # fmt: skip
 
     def begin(self, *words: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         kept = {"XDG_STATE_HOME": str(self.folder / "state-home")}
@@ -208,7 +208,7 @@ def test_a_program_that_saves_itself_goes_on_elsewhere_to_the_last_bit(site: Sit
 
 def test_asked_to_end_it_is_saved_and_alone_and_too_little_is_told(site: Site) -> None:
     state = site.folder / "state"
-    words = site.words("heat", "--signal", "USR1", "--files", str(state), "--checkpoint-every",
+    words = site.words("heat", "--signal", "USR1", "--files", str(state), "--checkpoint-interval",
                        "none", "--lease", "12s", "--", sys.executable,
                        str(site.folder / "heat.py"), "100000", str(state))  # fmt: skip
     running = site.begin(*words)
@@ -254,7 +254,7 @@ def test_exit_codes_and_what_is_wrong(
         ("--", "no-such-program"): "no-such-program: No such file or directory",
         (): "a command to run",
         ("--name", "a/b", "--", "true"): "--name: 'a/b'",
-        ("--checkpoint-every", "soon", "--", "true"): "--checkpoint-every: 'soon'",
+        ("--checkpoint-interval", "soon", "--", "true"): "--checkpoint-interval: 'soon'",
         ("--mtbf", "0s", "--", "true"): "--mtbf: '0s'",
         ("--signal", "KILL", "--", "true"): "--signal: 'KILL'",
         ("--save-command", "x", "--", "true"): "nothing: it is saved by signal",

@@ -126,7 +126,7 @@ def test_metadata_of_somebody_else_is_refused(tmp_path: Path) -> None:
 def test_logs_are_converted_by_name(tmp_path: Path) -> None:
     source = tmp_path / "log.csv"
     source.write_text("time,node\n2026-01-01T00:00:00,a\n2026-01-01T00:01:00,b\n")
-    said = write_log(read_log(source, {}), tmp_path / "log.parquet")
+    said = write_log(read_log(source, {}), tmp_path / "log.parquet").text
     assert said.startswith("2 failures in")
     back = read_failures(tmp_path / "log.parquet")
     assert (back.origin, back.time.tolist(), back.names) == (ZERO, [0, 60], ("a", "b"))

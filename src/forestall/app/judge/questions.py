@@ -30,7 +30,7 @@ MACHINES: Final = "Generated machines"
 JOBS: Final = "Jobs"
 TRIAL: Final = "Trial"
 COLLECTING: Final = "Collecting"
-BESIDE: Final = "What was observed beside"
+BESIDE: Final = "Other observations"
 FAILURES: Final = "Failure log"
 
 Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
@@ -49,12 +49,12 @@ Events: TypeAlias = Annotated[
 Metrics: TypeAlias = Annotated[Path | None, Setting("Metrics of the same nodes", group=BESIDE)]
 MachineNodes: TypeAlias = Annotated[
     Nodes | None,
-    Setting("Nodes of the machine, where that is more than the logs tell", group=FAILURES),
+    Setting("Nodes of the machine, if more than the logs show", group=FAILURES),
 ]
 Until: TypeAlias = Annotated[
     str | None,
     Setting(
-        "Learn from what lies before this moment only: a date, or 10d (default: the end)",
+        "Use only data before this time: a date, or an age such as 10d (default: the end)",
         shown="TIME",
         group=FAILURES,
     ),
@@ -90,19 +90,19 @@ class ScoreQuestion(Declared, group=JUDGING):
             typed="score",
         ),
     ] = ("score",)
-    failed: Annotated[str, Setting("Column of what came: 1 or 0", shown="NAME", group=COLUMNS)] = (
-        "failed"
-    )
+    failed: Annotated[
+        str, Setting("Column of outcomes: 1 (failed) or 0", shown="NAME", group=COLUMNS)
+    ] = "failed"
     group: Annotated[
         str | None,
         Setting(
-            "Column of cases that hang together, such as the node (default: group, if there)",
+            "Column that groups dependent cases, such as the node (default: group, if present)",
             shown="NAME|none",
             group=COLUMNS,
         ),
     ] = None
     baseline: Annotated[
-        str | None, Setting("Column of scores that should be beaten", shown="NAME", group=COLUMNS)
+        str | None, Setting("Column of scores to compare with", shown="NAME", group=COLUMNS)
     ] = None
     threshold: Annotated[
         float | None, Setting("Scores of X or more are alarms (default: best F1)")
@@ -110,11 +110,14 @@ class ScoreQuestion(Declared, group=JUDGING):
     loss: Annotated[
         Amount | None,
         Setting(
-            "What a failure destroys: says what acting brings", unit="node-hours", group=STAKES
+            "Node-hours that a failure destroys, to compute the benefit of acting",
+            unit="node-hours",
+            group=STAKES,
         ),
     ] = None
     action_cost: Annotated[
-        Amount, Setting("What acting costs, with {loss}", unit="node-hours", group=STAKES)
+        Amount,
+        Setting("Node-hours that acting costs, with {loss}", unit="node-hours", group=STAKES),
     ] = 0.0
     effect: Annotated[
         float,
@@ -122,9 +125,11 @@ class ScoreQuestion(Declared, group=JUDGING):
         Setting("Share of the loss that acting avoids", shown="SHARE", group=STAKES),
     ] = 1.0
     draws: Annotated[Draws, Setting("Permutations for the p-value")] = 3000
-    seed: Annotated[Seed, Setting("Of permutations")] = 1
-    level: Annotated[Level, Setting("Of intervals", shown="SHARE")] = 0.95
-    bins: Annotated[AboveZero, Field(le=MOST_BINS), Setting("Of the reliability table")] = 10
+    seed: Annotated[Seed, Setting("Seed of the permutations")] = 1
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.95
+    bins: Annotated[
+        AboveZero, Field(le=MOST_BINS), Setting("Number of bins of the reliability table")
+    ] = 10
     binning: Annotated[
         Literal["auto", "width", "count"],
         Setting("Bins of equal width or count; auto: count where one bin would hold most cases"),
@@ -173,29 +178,33 @@ class AlarmSettings(Declared, group=JUDGING):
     horizons: Annotated[
         tuple[int, ...],
         Setting(
-            "How long before a failure an alarm is about it",
+            "How long before a failure an alarm counts for it",
             shown="DURATION,...",
             read=durations_of("horizons"),
             typed="1h,6h,24h",
         ),
     ] = (HOUR, 6 * HOUR, 24 * HOUR)
     lead: Annotated[
-        int, Setting("Least lead time that is of use; later alarms are late", unit="s", typed="0")
+        int, Setting("Shortest useful lead time; later alarms are late", unit="s", typed="0")
     ] = 0
     action_time: Annotated[
-        Seed, Setting("For which an action keeps the nodes of a job busy", unit="s", group=ACTING)
+        Seed, Setting("How long an action occupies the nodes of a job", unit="s", group=ACTING)
     ] = 0
     action_cost: Annotated[
         Amount,
-        Setting("What every action costs besides its time", unit="node-hours", group=ACTING),
+        Setting(
+            "Node-hours that each action costs, besides its duration",
+            unit="node-hours",
+            group=ACTING,
+        ),
     ] = 0.0
     nodes: Annotated[
         Nodes | None,
         Setting("Nodes of the machine (default: those that the log and the alarms name)"),
     ] = None
-    level: Annotated[Level, Setting("Of intervals", shown="P")] = 0.95
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.95
     draws: int = 1000
-    seed: Annotated[Seed, Setting("Of draws")] = 1
+    seed: Annotated[Seed, Setting("Seed of the random numbers")] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -223,7 +232,7 @@ class JobStudySettings(Declared, group=ACTING):
     failed_states: Annotated[
         tuple[str, ...] | None,
         Setting(
-            "Ends that count as failures (default: all but COMPLETED)",
+            "Job states that count as failures (default: all but COMPLETED)",
             shown="STATE,...",
             group=JOBS_AND_METRICS,
             read=partial(_states, "failed_states"),
@@ -232,7 +241,7 @@ class JobStudySettings(Declared, group=ACTING):
     ignored_states: Annotated[
         tuple[str, ...],
         Setting(
-            "Ends that count neither as failures nor as successes",
+            "Job states that count neither as failures nor as successes",
             shown="STATE,...",
             group=JOBS_AND_METRICS,
             read=partial(_states, "ignored_states"),
@@ -240,29 +249,33 @@ class JobStudySettings(Declared, group=ACTING):
     ] = ()
     value: Annotated[
         Literal["max", "mean", "last"],
-        Setting("What an idle period's metric is", group=JOBS_AND_METRICS),
+        Setting("How an idle period's samples are summarized", group=JOBS_AND_METRICS),
     ] = "max"
     side: Annotated[
         Literal["high", "low"], Setting("Which values are suspect", group=JOBS_AND_METRICS)
     ] = "high"
-    reboot: Annotated[int, Setting("How long acting takes", unit="s")] = 90
+    reboot: Annotated[int, Setting("How long an action takes", unit="s")] = 90
     cores: Annotated[Count | None, Setting("Cores of a node (default: as the records have it)")] = (
         None
     )
     scale: Annotated[
-        Amount, Setting("Share of a failed job's time that acting saves", shown="S")
+        Amount, Setting("Share of a failed job's time that an action saves", shown="S")
     ] = 1.0
     action_cost: Annotated[
-        Amount, Setting("What every action costs besides its time", unit="node-hours")
+        Amount,
+        Setting("Node-hours that each action costs, besides its duration", unit="node-hours"),
     ] = 0.0
-    price: Annotated[Amount | None, Setting("Of a node-hour", shown="MONEY")] = None
-    currency: Annotated[str, Setting("Of the price, such as EUR", shown="NAME")] = ""
+    price: Annotated[Amount | None, Setting("Price of a node-hour", shown="MONEY")] = None
+    currency: Annotated[str, Setting("Currency of the price, such as EUR", shown="NAME")] = ""
     limit: Annotated[
-        Seed, Setting("Nodes to act on at once, at most; nothing is ever done, only said")
+        Seed,
+        Setting(
+            "Maximum number of nodes to act on at once; actions are only proposed, never taken"
+        ),
     ] = 10
     level: float = 0.95
     draws: int = 3000
-    seed: Annotated[Seed, Setting("Of draws")] = 1
+    seed: Annotated[Seed, Setting("Seed of the random numbers")] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -278,7 +291,7 @@ class JobStudySettings(Declared, group=ACTING):
 FailedStates: TypeAlias = Annotated[
     tuple[str, ...] | None,
     Setting(
-        "Ends that count as failures (default: all but COMPLETED)",
+        "Job states that count as failures (default: all but COMPLETED)",
         shown="STATE,...",
         group=JOBS,
         read=partial(_states, "failed_states"),
@@ -287,7 +300,7 @@ FailedStates: TypeAlias = Annotated[
 IgnoredStates: TypeAlias = Annotated[
     tuple[str, ...],
     Setting(
-        "Ends that count neither as failures nor as successes",
+        "Job states that count neither as failures nor as successes",
         shown="STATE,...",
         group=JOBS,
         read=partial(_states, "ignored_states"),
@@ -300,18 +313,24 @@ Measure: TypeAlias = Literal["failures", "lost"]
 class TrialPlanSettings(Declared, group=TRIAL):
     """What a trial shall show: `effect` is the share of the measure that acting takes away."""
 
-    effect: Annotated[Level, Setting("Share that acting takes away, to be shown", shown="SHARE")]
-    power: Annotated[Level, Setting("Chance that the trial shows it", shown="SHARE")] = 0.8
+    effect: Annotated[
+        Level, Setting("Effect to detect: share of the measure that acting prevents", shown="SHARE")
+    ]
+    power: Annotated[
+        Level,
+        Setting("Statistical power: probability that the trial detects the effect", shown="SHARE"),
+    ] = 0.8
     measure: Annotated[
         Measure, Setting("What is compared: failed jobs, or their node-hours lost")
     ] = "failures"
     pairs: Annotated[
-        Count | None, Setting("Of nodes, one acted on and one left alone (default: all nodes)")
+        Count | None,
+        Setting("Pairs of nodes, one acted on and one left alone (default: all nodes)"),
     ] = None
     failed_states: FailedStates = None
     ignored_states: IgnoredStates = ()
-    level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.95
-    seed: Annotated[Seed, Setting("Of the coins")] = 1
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.95
+    seed: Annotated[Seed, Setting("Seed of the random assignment")] = 1
 
 
 @dataclass(frozen=True)
@@ -319,13 +338,13 @@ class TrialSettings(Declared, group=TRIAL):
     """How a trial shall be judged; the verdict is by `measure`."""
 
     measure: Annotated[
-        Measure, Setting("What the verdict is by: failed jobs, or their node-hours lost")
+        Measure, Setting("Measure of the verdict: failed jobs, or their node-hours lost")
     ] = "failures"
     failed_states: FailedStates = None
     ignored_states: IgnoredStates = ()
-    level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.95
-    draws: Annotated[Draws, Setting("How often arms are dealt out anew")] = 10_000
-    seed: Annotated[Seed, Setting("Of draws")] = 1
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.95
+    draws: Annotated[Draws, Setting("Number of random reassignments of the arms")] = 10_000
+    seed: Annotated[Seed, Setting("Seed of the random numbers")] = 1
 
 
 MEMORY_POLICIES: Final = ("nothing", "routine", "random", "reboot", "clear", "drain", "steer")
@@ -360,7 +379,7 @@ class PolicySettings(Declared, group=ACTING):
 
     policies: Annotated[
         tuple[str, ...],
-        Setting("What is done", shown="NAME,...", read=policies_named, typed="all"),
+        Setting("Policies to compare", shown="NAME,...", read=policies_named, typed="all"),
     ] = MEMORY_POLICIES
     thresholds: Annotated[
         tuple[float, ...],
@@ -372,45 +391,53 @@ class PolicySettings(Declared, group=ACTING):
         ),
     ] = (0.05, 0.09, 0.2)
     share: Annotated[
-        float, Field(ge=0, le=1), Setting("Of the idle periods in which random reboots")
+        float,
+        Field(ge=0, le=1),
+        Setting("Share of idle periods in which the random policy reboots"),
     ] = 0.2
     reboot: Annotated[Seed, Setting("How long a reboot takes", unit="s")] = 90
     clear: Annotated[Seed, Setting("How long clearing processes takes", unit="s")] = 10
     clear_share: Annotated[
-        float, Field(ge=0, le=1), Setting("Of what a node lacks, which clearing gives back")
+        float, Field(ge=0, le=1), Setting("Share of the missing memory that clearing recovers")
     ] = 0.8
     drain: Annotated[Seed, Setting("How long a drained node is away", unit="s")] = 4 * HOUR
     action_cost: Annotated[
-        Amount, Setting("What every action costs besides its time", unit="node-hours")
+        Amount,
+        Setting("Node-hours that each action costs, besides its duration", unit="node-hours"),
     ] = 0.0
     nodes: Annotated[Count, Setting("Nodes of a machine", group=MACHINES)] = 288
-    days: Annotated[float, Setting("Length", shown="DAYS", group=MACHINES)] = 16
+    days: Annotated[float, Setting("Length in days", shown="DAYS", group=MACHINES)] = 16
     relation: Annotated[
-        float, Setting("How strongly lost memory kills; 0: not", shown="R", group=MACHINES)
+        float,
+        Setting(
+            "How strongly lost memory makes jobs fail; 0: not at all", shown="R", group=MACHINES
+        ),
     ] = 1.0
     load: Annotated[
-        float, Setting("Of the node-time, taken by jobs", shown="SHARE", group=MACHINES)
+        float, Setting("Share of node-time used by jobs", shown="SHARE", group=MACHINES)
     ] = 0.7
-    period: Annotated[Count, Setting("Between samples", unit="s", group=MACHINES)] = 60
-    machines: Annotated[Count, Setting("How many", group=MACHINES)] = 10
-    level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.95
-    seed: Annotated[Seed, Setting("Of the first machine; each has its own", group=MACHINES)] = 1
+    period: Annotated[Count, Setting("Time between samples", unit="s", group=MACHINES)] = 60
+    machines: Annotated[Count, Setting("Number of machines", group=MACHINES)] = 10
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.95
+    seed: Annotated[
+        Seed, Setting("Seed of the first machine; each machine has its own", group=MACHINES)
+    ] = 1
 
 
 @dataclass(frozen=True)
 class How(Declared, group=JUDGEMENT):
     """How predictors are judged by a log's own future; at most `most` decisions for a horizon."""
 
-    split: Annotated[Level, Setting("Share of the window that is the past", shown="SHARE")] = 2 / 3
+    split: Annotated[Level, Setting("Share of the window used for training", shown="SHARE")] = 2 / 3
     alarm_share: Annotated[
         Level, Setting("Node-time under alarm at which recall is measured", shown="SHARE")
     ] = 0.05
     draws: Annotated[
         Annotated[int, Field(ge=20, le=MOST_DRAWS)],
-        Setting("How often weeks are drawn anew for intervals"),
+        Setting("Bootstrap samples of weeks for the intervals"),
     ] = 400
-    level: Annotated[Level, Setting("Of intervals", shown="L")] = 0.9
-    seed: Annotated[Seed, Setting("Of draws")] = 1
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.9
+    seed: Annotated[Seed, Setting("Seed of the random numbers")] = 1
     most: int = MOST_DECISIONS
 
 
@@ -428,19 +455,21 @@ class CollectionSettings(Declared, group=COLLECTING):
 
     counts: Annotated[
         tuple[int, ...] | None,
-        Setting("Of metrics (default: 1, 2, 4, ... all)", shown="N,...", read=counts_of),
+        Setting(
+            "Numbers of metrics to try (default: 1, 2, 4, ... all)", shown="N,...", read=counts_of
+        ),
     ] = None
     intervals: Annotated[
         tuple[int, ...] | None,
         Setting(
-            "Between samples (default: 1, 2, 4 and 8 periods)",
+            "Times between samples to try (default: 1, 2, 4 and 8 periods)",
             shown="DURATION,...",
             read=durations_of("intervals"),
         ),
     ] = None
     order: Annotated[
         Literal["best", "file"],
-        Setting("Which metrics come first: those worth most before, or as the file has them"),
+        Setting("Order in which metrics are added: by their value so far, or as in the file"),
     ] = "best"
     predictor: Annotated[
         str, Setting("A name of `forestall predict list` that needs metrics", shown="NAME")
@@ -452,13 +481,14 @@ class Stakes(Declared, group=STAKES):
     """What acting costs and what a failure destroys, node-hours; price of a node-hour."""
 
     cost: Annotated[
-        Amount, Setting("Node-hours that acting on a node costs", option="action_cost", shown="H")
+        Amount,
+        Setting("Node-hours that acting on a node costs", option="action_cost", shown="NODE-HOURS"),
     ] = 0.5
     loss: Annotated[
-        Amount, Setting("Node-hours that a failure destroys without action", shown="H")
+        Amount, Setting("Node-hours that a failure destroys without action", shown="NODE-HOURS")
     ] = 24.0
-    price: Annotated[Amount | None, Setting("Of a node-hour", shown="P")] = None
-    currency: Annotated[str, Setting("Of prices", shown="NAME")] = "EUR"
+    price: Annotated[Amount | None, Setting("Price of a node-hour", shown="MONEY")] = None
+    currency: Annotated[str, Setting("Currency of the price, such as EUR", shown="NAME")] = "EUR"
 
     def __post_init__(self) -> None:
         super().__post_init__()

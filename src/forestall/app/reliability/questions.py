@@ -48,30 +48,33 @@ class FitQuestion(Declared, group=FIT):
     family: Annotated[
         str | None,
         Setting(
-            "Such as weibull; without it all families are fitted and ranked",
+            "Family to fit, such as weibull (default: fit and rank all families)",
             shown="NAME",
             offered=lambda: registry.FAMILIES,
         ),
     ] = None
-    rank_by: Annotated[RankBy, Setting("What makes a family the best")] = "aic"
+    rank_by: Annotated[RankBy, Setting("Criterion that ranks the families")] = "aic"
     zeros: Annotated[
         Literal["auto", "censored", "exact", "drop"],
-        Setting("What gaps of 0 are: shorter than the resolution (censored), 0, or left out"),
+        Setting("Treat gaps of 0 as shorter than the resolution (censored), as 0, or drop them"),
     ] = "auto"
     resolution: Annotated[
         float | None,
         Setting(
-            "Shortest gap that the log could tell (default: the smallest gap above 0)", shown="TIME"
+            "Shortest gap that the log can resolve (default: the smallest gap above 0)",
+            shown="TIME",
         ),
     ] = None
-    level: Annotated[Level, Setting("Of intervals", shown="SHARE")] = 0.95
-    ci: Annotated[Method, Setting("How intervals are found")] = "likelihood"
-    p_values: Annotated[bool, Setting("Of the goodness of fit, by drawing")] = False
+    level: Annotated[Level, Setting("Confidence level of the intervals", shown="SHARE")] = 0.95
+    ci: Annotated[Method, Setting("Method for the confidence intervals")] = "likelihood"
+    p_values: Annotated[bool, Setting("Compute p-values of the goodness of fit by bootstrap")] = (
+        False
+    )
     draws: Annotated[
         Annotated[int, Field(ge=FEWEST_DRAWS, le=MOST_DRAWS)], Setting("Samples to draw")
     ] = 999
-    seed: Annotated[Seed, Setting("Of draws")] = 1
-    unit: Annotated[str, Setting("Unit of the gaps, as shown", shown="NAME")] = ""
+    seed: Annotated[Seed, Setting("Seed of the random numbers")] = 1
+    unit: Annotated[str, Setting("Unit in which gaps are shown", shown="NAME")] = ""
 
 
 def families_of(text: str) -> tuple[str, ...] | None:
@@ -89,7 +92,7 @@ class FailureStudySettings(Declared, group=ANALYSIS):
     """How a failure log shall be looked at."""
 
     clock: Annotated[
-        Clock, Setting("Gaps run from failure to failure, or from repair to failure")
+        Clock, Setting("Measure gaps from failure to failure, or from repair to failure")
     ] = "calendar"
     families: Annotated[
         tuple[str, ...] | None,
@@ -97,9 +100,9 @@ class FailureStudySettings(Declared, group=ANALYSIS):
     ] = None
     draws: Annotated[
         Annotated[int, Field(ge=0, le=MOST_DRAWS)],
-        Setting("Samples to draw for p-values of fits; 0: none"),
+        Setting("Bootstrap samples for the p-values of fits; 0: none"),
     ] = 0
-    seed: Annotated[Seed, Setting("Of draws")] = 1
+    seed: Annotated[Seed, Setting("Seed of the random numbers")] = 1
     level: float = 0.95
     unit: Annotated[Literal["s", "min", "h", "d"], Setting("Unit of gaps")] = "h"
 
@@ -133,7 +136,7 @@ class FailureStudySettings(Declared, group=ANALYSIS):
 
 Shape: TypeAlias = Annotated[
     float,
-    Setting("Weibull shape of a node's life; 1 is the exponential", shown="BETA", group=NODES),
+    Setting("Weibull shape of a node's lifetime; 1 is exponential", shown="BETA", group=NODES),
 ]
 
 
@@ -144,22 +147,20 @@ class IntervalQuestion(Declared):
     checkpoint_cost: Annotated[
         str | None,
         Setting(
-            "Time of a checkpoint; with records 5m is assumed where it is not told",
+            "Duration of a checkpoint (default with records: 5m)",
             shown="DURATION",
         ),
     ] = None
     mttf: Annotated[
         str | None,
-        Setting(
-            "A node's mean time to failure, where it is not measured from records", shown="DURATION"
-        ),
+        Setting("Mean time to failure of a node (with records: measured)", shown="DURATION"),
     ] = None
     shape: Shape = 1.0
     nodes: Annotated[int, Setting("Nodes of the job", group=NODES)] = 1
     wanted: Annotated[
         str | None,
         Setting(
-            "Interval that is wanted at least: how many nodes may the job have?",
+            "Shortest interval wanted: show how many nodes the job may then have",
             shown="DURATION",
             group=NODES,
         ),
@@ -175,15 +176,17 @@ class IntervalQuestion(Declared):
     ages: Annotated[
         str,
         Setting(
-            "Of the nodes: all renewed at each failure, a machine long in use, or so old at the "
-            "start. With steady a single node is renewed at every failure",
+            "Age of the nodes: new (all renewed at each failure), steady (a machine long in use),"
+            " or an age at the start. With steady a single node is renewed at every failure",
             shown="new|steady|DURATION",
             group=NODES,
         ),
     ] = "steady"
-    restart: Annotated[str, Setting("To read a checkpoint back", shown="DURATION", group=JOB)] = "0"
+    restart: Annotated[
+        str, Setting("Time to read a checkpoint back", shown="DURATION", group=JOB)
+    ] = "0"
     downtime: Annotated[
-        str, Setting("From a failure to the restart", shown="DURATION", group=JOB)
+        str, Setting("Time from a failure to the restart", shown="DURATION", group=JOB)
     ] = "0"
     work: Annotated[
         str | None,
@@ -196,18 +199,20 @@ class SparesQuestion(Declared):
     """How many spares: durations as text. A `measured` rate stands in the place of `mttf` and
     `rate`."""
 
-    nodes: Annotated[int, Setting("Nodes of the job, or beside the spares of a pool")]
+    nodes: Annotated[
+        int, Setting("Nodes of the job, or of the machine without the spares of a pool")
+    ]
     hours: Annotated[
-        str, Setting("How long: hours, or a duration such as 4-00:00:00", shown="HOURS")
+        str, Setting("Length of the run: hours, or a duration such as 4-00:00:00", shown="HOURS")
     ]
     target: Annotated[float, Setting("Wanted probability, such as 0.99", shown="P")] = 0.99
     mttf: Annotated[
-        str | None, Setting("A node's mean time to failure", shown="DURATION", group=NODES)
+        str | None, Setting("Mean time to failure of a node", shown="DURATION", group=NODES)
     ] = None
     rate: Annotated[
         float | None,
         Setting(
-            "Failures per 1000 node-days, in the place of {mttf} (default 6.5)",
+            "Failures per 1,000 node-days, instead of {mttf} (default 6.5)",
             shown="R",
             group=NODES,
         ),
@@ -216,7 +221,7 @@ class SparesQuestion(Declared):
     ages: Annotated[
         str | None,
         Setting(
-            "Of the nodes at the start (default new; of a pool steady)",
+            "Age of the nodes at the start (default: new; steady with a pool)",
             shown="new|steady|DURATION",
             group=NODES,
         ),
@@ -230,7 +235,7 @@ class SparesQuestion(Declared):
     repair: Annotated[
         str | None,
         Setting(
-            "A pool to which failed nodes come back after so long, or as long as records tell",
+            "Repair time after which failed nodes return to the pool, or measured from records",
             shown="DURATION|measured",
             group=MODEL,
         ),
@@ -238,7 +243,8 @@ class SparesQuestion(Declared):
     copies: Annotated[
         int,
         Setting(
-            "Each checkpoint lies on its node and C - 1 neighbours; 0: it is never gone",
+            "Copies of each checkpoint: on its node and C - 1 neighbors; 0: checkpoints are never"
+            " lost",
             shown="C",
             group=MODEL,
         ),

@@ -12,29 +12,29 @@ from forestall.model.settings import Declared, Setting
 
 
 @dataclass(frozen=True)
-class ReplayQuestion(Declared, group="What if (of a live ledger)"):
+class ReplayQuestion(Declared, group="What if (live ledgers only)"):
     """What would have been otherwise; nothing is by default."""
 
     predictor: Annotated[
         str | None,
         Setting(
-            "Who foresees failures: none, hindsight (what happened), or a file of "
-            "forestall predict train",
+            "Failure predictor: none, hindsight (what happened), or a file from forestall predict"
+            " train",
             shown="none|hindsight|FILE",
         ),
     ] = None
     wanted: Annotated[
         Annotated[float, Field(ge=0, le=1)] | None,
-        Setting("Least probability for which jobs are placed of which nobody asked"),
+        Setting("Minimum probability for placing jobs that have no promise"),
     ] = None
     guard: Annotated[
         Path | None,
-        Setting("Limits of keeper and warden, as forestall serve reads them", shown="FILE.toml"),
+        Setting("Limits of keeper and warden, in the format of forestall serve", shown="FILE.toml"),
     ] = None
 
     rules: Annotated[
         Path | None,
-        Setting("Rules on nodes, as forestall serve reads them", shown="FILE.toml"),
+        Setting("Node rules, in the format of forestall serve", shown="FILE.toml"),
     ] = None
 
     @property

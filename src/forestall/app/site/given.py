@@ -94,9 +94,11 @@ def records_of(files: Iterable[str | Path], options: Mapping[str, Any]) -> Given
 
 
 Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
-ASSUMED: Final = "What is assumed"
+ASSUMED: Final = "Assumptions"
 PROMISES: Final = "Promises"
-LEARN: Final = "Learn quotes from jobs and queue, or rest them on like jobs alone, which is fast"
+LEARN: Final = (
+    "Learn quotes from jobs and queue, or base them on similar jobs alone, which is faster"
+)
 
 
 def interval_of(text: str) -> int:
@@ -114,19 +116,19 @@ class Assumptions(Declared, group=ASSUMED):
 
     cost: Annotated[
         Annotated[float, Field(ge=0)] | None,
-        Setting("What a node-hour costs; losses and savings then have a price", shown="MONEY"),
+        Setting("Price of a node-hour, to show losses and savings in money", shown="MONEY"),
     ] = None
-    currency: Annotated[str, Setting("Of {cost}", shown="NAME")] = "EUR"
+    currency: Annotated[str, Setting("Currency of {cost}", shown="NAME")] = "EUR"
     checkpoint_interval: Annotated[
         int | None,
         Setting(
-            "How often jobs checkpoint today, which no record tells (default 1h)",
+            "How often jobs checkpoint today; records do not show it (default 1h)",
             shown="DURATION",
             read=interval_of,
         ),
     ] = None
-    checkpoint_cost: Annotated[int, Setting("What a checkpoint takes", unit="s")] = 300
-    restart: Annotated[int, Setting("What a restart takes", unit="s")] = 300
+    checkpoint_cost: Annotated[int, Setting("Duration of a checkpoint", unit="s")] = 300
+    restart: Annotated[int, Setting("Duration of a restart", unit="s")] = 300
     learn: Annotated[bool, Setting(LEARN, group=PROMISES)] = True
 
     def __post_init__(self) -> None:
@@ -153,12 +155,12 @@ class LemonQuestion(Declared, group="Analysis"):
 
     false_discovery_rate: Annotated[
         Level,
-        Setting("Of the nodes that are named, the share that may be named in error", shown="SHARE"),
+        Setting("Share of the named nodes that may be named in error", shown="SHARE"),
     ] = 0.05
     checkpoint_interval: Annotated[
         int | None,
         Setting(
-            "How often jobs are taken to checkpoint, for what they lose (default 1h)",
+            "How often jobs are assumed to checkpoint, to estimate lost work (default 1h)",
             shown="DURATION",
             read=interval_of,
         ),
@@ -185,7 +187,10 @@ class BacktestQuestion(Declared, group=PROMISES):
 
     question: Annotated[
         Literal["deadline", "probability", "both"],
-        Setting("What jobs ask for: a deadline for a probability, the probability of a deadline"),
+        Setting(
+            "What jobs ask for: a deadline for a given probability, or the probability of a "
+            "given deadline"
+        ),
     ] = "both"
     level: Annotated[
         Level | None,
@@ -193,8 +198,8 @@ class BacktestQuestion(Declared, group=PROMISES):
             "The probability of every deadline (default: 0.01 to 0.99, spread evenly)", shown="P"
         ),
     ] = None
-    warm_up: Annotated[int, Setting("Jobs that are done before promises count")] = 1000
-    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of what is asked for")] = 1
+    warm_up: Annotated[int, Setting("Completed jobs before promises are counted")] = 1000
+    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Seed for what jobs ask for")] = 1
     learn: Annotated[bool, Setting(LEARN)] = True
 
     def __post_init__(self) -> None:

@@ -40,20 +40,21 @@ class Coding(Declared):
     """How a checkpoint is coded and cut, as commands ask for it."""
 
     data: Annotated[
-        Annotated[int, Field(ge=1)], Setting("Pieces that are enough to recover", group=CODING)
+        Annotated[int, Field(ge=1)],
+        Setting("Number of pieces that suffice to recover the checkpoint", group=CODING),
     ] = 3
     parity: Annotated[
-        Annotated[int, Field(ge=0)], Setting("Pieces that may be lost", group=CODING)
+        Annotated[int, Field(ge=0)], Setting("Number of pieces that may be lost", group=CODING)
     ] = 2
     label: Annotated[
-        str, Setting("Versions of one thing have one label; they share what did not change")
+        str, Setting("Label of the checkpoint; versions with the same label share unchanged data")
     ] = ""
-    compression: Annotated[Compression, Setting("Of chunks", group=CUTTING)] = "auto"
+    compression: Annotated[Compression, Setting("Compression of chunks", group=CUTTING)] = "auto"
     chunks: Annotated[
         str,
         Setting(
-            "How files are cut: content:KIB by what is in them, blocks:KIB for images of memory; "
-            "a vault has one way",
+            "How files are cut into chunks: content:KIB by their content, blocks:KIB for "
+            "memory images; the same throughout a vault",
             group=CUTTING,
             unset="content:16",
         ),
@@ -61,13 +62,14 @@ class Coding(Declared):
     layout: Annotated[
         str,
         Setting(
-            "Where pieces lie: code, as {data} and {parity} say; copies:N, N whole copies; ring:K, "
-            "a copy on the K-th {store}, which is this machine's own, and on its two neighbours",
+            "How the checkpoint is spread: code: pieces by {data} and {parity}; copies:N: N "
+            "whole copies; ring:K: a copy on this machine's own {store}, the K-th, and one on "
+            "each of its two neighbors",
             group=CODING,
         ),
     ] = "code"
     strict: Annotated[
-        bool, Setting("Fail unless every piece finds a host of its own", group=CODING)
+        bool, Setting("Fail unless every piece gets a host of its own", group=CODING)
     ] = False
 
     def rules(self, encrypted: bool) -> VaultRules:

@@ -104,65 +104,70 @@ class RunQuestion(Declared):
 
     checkpoint_every: Annotated[
         float | None,
-        Setting("Work between saves: auto by what a save costs and what is at risk, or none",
+        Setting("Work between checkpoints; auto: from the cost of a checkpoint and the work at "
+                "risk; none: no checkpoints",
                 shown="auto|DURATION|none", typed=AUTO, read=_every, group=WHEN),
     ] = None  # fmt: skip
     mtbf: Annotated[
         float | None,
-        Setting("Mean time between failures, for auto (default: the forecast of this host's agent, "
-                "else what befell this run so far)", shown="DURATION", read=_mtbf, group=WHEN),
+        Setting("Mean time between failures, for auto (default: the agent's forecast for this "
+                "host, else the failures of this run so far)", shown="DURATION",
+                read=_mtbf, group=WHEN),
     ] = None  # fmt: skip
     agent: Annotated[
         Path | None,
-        Setting("Folder of the agent whose forecast counts (default: that of this user's agent)",
+        Setting("Folder of the agent whose forecast is used (default: this user's agent)",
                 shown="DIR", group=WHEN),
     ] = None  # fmt: skip
     leave_below: Annotated[
         Annotated[float, Field(ge=0, le=1)] | None,
-        Setting("Leave this host, saved, with code 75 (a Slurm job is requeued), once its agent "
-                "gives it less than this probability to stay available for an hour, or its owner "
-                "needs it (default: stay)", shown="P", group=WHEN),
+        Setting("Save the program and exit with code 75 (a Slurm job is requeued) when the "
+                "probability that this host stays available for an hour falls below this, or "
+                "when its owner needs it (default: stay)", shown="P", group=WHEN),
     ] = None  # fmt: skip
     method: Annotated[
         Literal["auto", "criu", "signal", "command"],
-        Setting("criu: from outside, as it is; signal or command: it saves itself into {files}",
+        Setting("How the program is saved: by criu from outside, or by itself into {files} "
+                "after a signal or a command",
                 group=SAVING),
     ] = "auto"  # fmt: skip
     signal: Annotated[
         int,
-        Setting("Tells the program to save itself; done when one of {files} has changed",
+        Setting("Signal that makes the program save itself; the save is complete when one of "
+                "{files} has changed",
                 shown="SIGNAL", typed="", read=_signal, group=SAVING),
     ] = 0  # fmt: skip
     save_command: Annotated[
         str,
-        Setting("For the shell: saves the program, whose process is $FORESTALL_RUN_PID, into "
-                "{files} before it returns with code 0", shown="CMD", group=SAVING),
+        Setting("Shell command that saves the program, process $FORESTALL_RUN_PID, into "
+                "{files} and then exits with code 0", shown="CMD", group=SAVING),
     ] = ""  # fmt: skip
     save_timeout: Annotated[
-        float, Setting("After which it was not saved", shown="DURATION", group=SAVING)
+        float, Setting("Time limit of a save", shown="DURATION", group=SAVING)
     ] = 600.0
-    criu: Annotated[str, Setting("The program criu", shown="PROGRAM", group=SAVING)] = "criu"
+    criu: Annotated[str, Setting("Path of criu", shown="PROGRAM", group=SAVING)] = "criu"
     keep: Annotated[
-        Annotated[int, Field(ge=1)], Setting("Checkpoints that stay, the newest", group=SAVING)
+        Annotated[int, Field(ge=1)],
+        Setting("Number of checkpoints to keep", group=SAVING),
     ] = 3
     folder: Annotated[
         Path | None,
-        Setting("Where images lie until they are in the vault (default: runs in forestall in "
+        Setting("Folder for images until they are in the vault (default: forestall/runs in "
                 "$XDG_STATE_HOME or ~/.local/state)", shown="DIR", group=HERE),
     ] = None  # fmt: skip
     local_limit: Annotated[
-        int, Setting("Disk that images may take here", shown="SIZE", typed="", read=_bytes,
-                     unset="what is free", group=HERE)
+        int, Setting("Maximum disk space for images on this host", shown="SIZE", typed="",
+                     read=_bytes, unset="what is free", group=HERE)
     ] = 1 << 50  # fmt: skip
     lease: Annotated[
         float,
-        Setting("Without a sign of life for so long it counts as dead, and may be taken over",
+        Setting("Time without a heartbeat after which another host may take over the run",
                 shown="DURATION", group=HERE),
     ] = 30.0  # fmt: skip
     patience: Annotated[
-        float, Setting("Between SIGTERM and SIGKILL", shown="DURATION", group=HERE)
+        float, Setting("Time between SIGTERM and SIGKILL", shown="DURATION", group=HERE)
     ] = 5.0
-    fresh: Annotated[bool, Setting("Begin again, whatever was saved")] = False
+    fresh: Annotated[bool, Setting("Start from the beginning and ignore what was saved")] = False
 
     def place(self, name: str) -> Path:
         """Return the folder of a run."""

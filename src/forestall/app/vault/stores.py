@@ -51,16 +51,16 @@ class StakeOptions(Declared, group=PLACING):
     work: Annotated[
         str | None,
         Setting(
-            "Work that is lost without the checkpoint (default: since the last one with its label, "
-            "or 1h)",
+            "Work at risk without this checkpoint (default: the time since the last one with "
+            "this label, or 1h)",
             shown="DURATION",
         ),
     ] = None
     fails: Annotated[
         Annotated[float, Field(ge=0, le=1)] | None,
         Setting(
-            "Probability that this machine fails before the next checkpoint (default: as its agent "
-            "says, or its own past)",
+            "Probability that this machine fails before the next checkpoint (default: from its "
+            "agent, or from its own past)",
             shown="P",
         ),
     ] = None
@@ -73,8 +73,8 @@ class PlacingOptions(StakeOptions, group=PLACING):
     place: Annotated[
         Literal["auto", "turn"],
         Setting(
-            "Hosts of the pieces: auto, those that cost least for what they are worth, as far as "
-            "anything is known of them; turn, all of them in turn"
+            "How hosts are chosen for the pieces: auto: by cost and reliability, as far as "
+            "they are known; turn: all of them in turn"
         ),
     ] = "auto"
 
@@ -246,13 +246,18 @@ class ChoosingOptions(Declared):
 
     data: Annotated[
         Annotated[int, Field(ge=1)] | None,
-        Setting("Pieces that are enough", unset="as the newest checkpoint there has it, or 3"),
+        Setting(
+            "Number of pieces that suffice to recover the checkpoint",
+            unset="as the newest checkpoint there has it, or 3",
+        ),
     ] = None
     parity: Annotated[
         Annotated[int, Field(ge=0)] | None,
-        Setting("Pieces that may be lost", unset="as the newest checkpoint there has it, or 2"),
+        Setting(
+            "Number of pieces that may be lost", unset="as the newest checkpoint there has it, or 2"
+        ),
     ] = None
-    size: Annotated[str, Setting("Bytes of the checkpoint that are new", shown="SIZE")] = "1GiB"
+    size: Annotated[str, Setting("Amount of new data in the checkpoint", shown="SIZE")] = "1GiB"
 
 
 def code_of(stores: Sequence[str], choosing: ChoosingOptions) -> Code:

@@ -16,11 +16,11 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli import complain
-from forestall.cli.choice import spelled
 from forestall.cli.output import OutputError, own_codes
 from forestall.cli.registry import command, group_of, guarded
 from forestall.cli.runs.options import Json, Quiet
 from forestall.cli.screen import say_json, say_report
+from forestall.cli.spellings import spelled
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
@@ -35,14 +35,18 @@ with lazily():
 SERVICE = "Service"
 Listen: TypeAlias = Annotated[
     str | None,
-    Setting("Where Prometheus may ask (default 127.0.0.1:9108)", shown="HOST:PORT", group=SERVICE),
+    Setting(
+        "Address of the metrics for Prometheus (default 127.0.0.1:9108)",
+        shown="HOST:PORT",
+        group=SERVICE,
+    ),
 ]
 NoListen: TypeAlias = Annotated[bool, Setting("Serve no metrics", group=SERVICE)]
 Beside: TypeAlias = Annotated[bool, Setting("Run beside another agent of yours on this host")]
 
 
 app = group_of(
-    "Watch this host: sample its load, name its state, and say how long it may stay "
+    "Monitor this host: sample its load, name its state, and predict how long it stays "
     "available. Without a command this is the agent itself, until Ctrl-C or SIGTERM.",
     "forestall agent",
     "forestall agent --folder here --th1 0.3 --guest-memory 512M --no-listen",
@@ -61,12 +65,15 @@ def agent(
     no_listen: NoListen = False,
     span: Annotated[
         str | None,
-        Setting("How long (default: until Ctrl-C or SIGTERM)", option="for", shown="DURATION"),
+        Setting(
+            "How long to watch (default: until Ctrl-C or SIGTERM)", option="for", shown="DURATION"
+        ),
     ] = None,
     beside: Beside = False,
     quiet: Quiet = False,
 ) -> int:
-    """Watch this host: sample its load, name its state, and say how long it may stay available."""
+    """Monitor this host: sample its load, name its state, and predict how long it stays
+    available."""
     if context.invoked_subcommand is not None:
         return 0
     settings = asked.settings()
@@ -136,7 +143,7 @@ class Screen:
 
 @command(app, "status", "forestall agent status", "forestall agent status --json")
 def status(folder: app_agent.Folder = None, as_json: Json = False) -> int:
-    """Tell what the agent of a folder last saw; ends with 1 where it does not run."""
+    """Show what an agent last saw; the exit code is 1 if it is not running."""
     place, now = agent_place.default_folder() if folder is None else folder, time.time()
     told = app_agent.facts(place, now)
     wrong = app_agent.trouble(place, told, now)
@@ -185,23 +192,27 @@ def ad(folder: app_agent.Folder = None) -> None:
     app,
     "condor",
     "forestall agent condor > /etc/condor/config.d/50-forestall",
-    "forestall agent condor --submit --hours 4 --by falcon",
+    "forestall agent condor --submit --hours 4 --prefer falcon",
 )
 def condor(
     folder: app_agent.Folder = None,
-    every: Annotated[str, Setting("Between two readings", shown="DURATION")] = "60s",
-    way: Annotated[str, Setting("What the startd runs", shown="file|command")] = "file",
-    submit: Annotated[bool, Setting("Print lines for a submit file instead")] = False,
-    hours: Annotated[float, Setting("Of a job, for its submit file", shown="H")] = 4.0,
+    every: Annotated[str, Setting("Time between two readings", shown="DURATION")] = "60s",
+    way: Annotated[
+        str, Setting("How the startd reads the prediction", shown="file|command")
+    ] = "file",
+    submit: Annotated[bool, Setting("Print lines for a job's submit file instead")] = False,
+    hours: Annotated[
+        float, Setting("With {submit}: run time of the job in hours", shown="H")
+    ] = 4.0,
     by: Annotated[
         Literal["stay", "falcon"],
         Setting(
-            "For its submit file: the machine that most likely stays, or the one that Falcon would "
-            "choose"
+            "With {submit}: prefer the machine most likely to stay available, or the one that "
+            "Falcon would choose"
         ),
     ] = "stay",
 ) -> None:
-    """Print what HTCondor needs to publish and use the agent's prediction."""
+    """Print the HTCondor configuration that publishes and uses the agent's prediction."""
     if submit:
         with _dashes():
             print(hosts_condor.submit_lines(hours, by=by), end="")

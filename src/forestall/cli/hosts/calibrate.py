@@ -28,7 +28,8 @@ app = typer.Typer()
     "calibrate",
     "forestall calibrate --quick",
     "forestall calibrate --out calibration --folder ~/.local/state/forestall",
-    "forestall calibrate --cpus 0 --groups 1,2,4 --loads 10%,20%,30%,50%,70%,100% --no-memory",
+    "forestall calibrate --cpus 0 --groups 1,2,4 --loads 10%,20%,30%,50%,70%,100% "
+    "--no-measure-memory",
     "forestall calibrate --limit 2% --repeats 5 --json",
 )
 def calibrate(
@@ -37,18 +38,18 @@ def calibrate(
     folder: Annotated[
         Path | None,
         Setting(
-            "The agent's folder: agent and guests take the thresholds from there",
+            "Write the thresholds to this agent folder, where agent and guests read them",
             shown="DIR",
             group=OUTPUT,
         ),
     ] = None,
     save: Annotated[
-        bool, Setting("The same, into the agent's default folder", group=OUTPUT)
+        bool, Setting("Write the thresholds to the agent's default folder", group=OUTPUT)
     ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Measure how much a guest takes from this host's owner, and the loads at which it begins to.
+    """Measure how much guests slow down this host's owner, and from which load on.
 
     Groups of processes that work and rest stand for the owner. Th1 is the least load at which they
     lose more than the limit beside a spinning guest at normal priority, Th2 the same at lowest

@@ -27,11 +27,11 @@ with lazily():
 
 Writer = Callable[[bytes], None]
 FAILED = 1
-RUN = 'forestall guest run --name sum --checkpoint "cp sum.now sum.saved" -- python sum.py'
+RUN = 'forestall guest run --name sum --checkpoint-command "cp sum.now sum.saved" -- python sum.py'
 
 
 app = group_of(
-    "Run guests on a shared host: lowered, stopped and ended before its owner notices.",
+    "Run guest jobs on a shared host: they yield, stop and leave before the owner notices.",
     "forestall guest run -- ./simulate case7",
     "forestall guest list",
 )
@@ -64,12 +64,12 @@ Folder: TypeAlias = Annotated[
         shown="DIR",
     ),
 ]
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The guest.")]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of the guest.")]
 Output: TypeAlias = Annotated[
     Literal["here", "file"],
     Setting(
-        "Show what it prints here, too, or keep it in the files stdout and stderr of "
-        "DIR/guests/NAME only"
+        "Show the guest's output here as well, or only write it to the files stdout and stderr "
+        "in DIR/guests/NAME"
     ),
 ]
 """Where a guest's output is shown; it is kept in any case."""
@@ -86,40 +86,43 @@ Output: TypeAlias = Annotated[
 def run(
     typed: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CMD ARGS...", help="What to run, after --.", show_default=False),
+        typer.Argument(metavar="CMD ARGS...", help="Command to run, after --.", show_default=False),
     ] = None,
     name: Annotated[
         str | None,
         Setting(
-            "Of the guest; one that has not finished goes on (default: after the command)",
+            "Name of the guest; an unfinished guest of this name is resumed (default: taken "
+            "from the command)",
             shown="NAME",
         ),
     ] = None,
     folder: Folder = None,
-    fresh: Annotated[bool, Setting("Begin a guest that has not finished again")] = False,
+    fresh: Annotated[bool, Setting("Start an unfinished guest from the beginning")] = False,
     th1: Annotated[
         str | None,
-        Setting("Owner's load above which it is lowered (default: as calibrated, else 0)",
-                shown="LOAD", group="The host"),
+        Setting("Owner's load above which the guest gets lowest priority (default: as "
+                "calibrated, else 0)",
+                shown="SHARE", group="The host"),
     ] = None,
     th2: Annotated[
         str | None,
-        Setting("Owner's load above which it stands still (default: as calibrated, else 0.6)",
-                shown="LOAD", group="The host"),
+        Setting("Owner's load above which the guest is stopped (default: as calibrated, else "
+                "0.6)",
+                shown="SHARE", group="The host"),
     ] = None,
     guest_memory: Annotated[
         str,
         Setting(
-            "What it needs: 512M, a share of the memory such as 0.25, or auto: what it held at "
-            "most so far, and a tenth more",
+            "Memory the guest needs: an amount such as 512M, a share such as 0.25, or auto: "
+            "its peak so far plus 10 %",
             shown="AMOUNT",
         ),
     ] = "auto",
     outlive: Annotated[
         str,
         Setting(
-            "Run it by forestall run with these options, such as '--store /a --store /b': it is "
-            "saved before it is ended, and goes on on any host where a guest of its name is run",
+            "Options for forestall run, such as '--store /a --store /b': the guest is saved "
+            "before it is ended, and resumes on any host where a guest of this name is run",
             shown="OPTIONS",
             group="Checkpoints",
         ),
@@ -161,8 +164,8 @@ def resume(
     outlive: Annotated[
         str,
         Setting(
-            "For a guest of another host: options of forestall run; command and checkpoint come "
-            "from the vault",
+            "To resume a guest of another host: options for forestall run; command and "
+            "checkpoint come from the vault",
             shown="OPTIONS",
         ),
     ] = "",
@@ -179,7 +182,7 @@ def resume(
 @command(app, "list", "forestall guest list", "forestall guest list --json")
 @_guarded
 def listed(folder: Folder = None, as_json: Json = False) -> None:
-    """List the guests, what is with them, and where their output lies."""
+    """List the guests, their state, and where their output is."""
     place = folder or agent_place.default_folder()
     found, troubles = guest.guests(place)
     for trouble in troubles:
@@ -212,7 +215,7 @@ def stop(name: Name, folder: Folder = None, as_json: Json = False, quiet: Quiet 
 @command(app, "log", "forestall guest log sum")
 @_guarded
 def log(name: Name, folder: Folder = None, as_json: Json = False) -> None:
-    """Tell why a guest was lowered, stopped, continued and ended; the load is the owner's."""
+    """Show why a guest was lowered, stopped, continued and ended; the load is the owner's."""
     place = folder or agent_place.default_folder()
     changes = guest.guest_changes(place, name)
     if as_json:

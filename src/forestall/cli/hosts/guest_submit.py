@@ -29,29 +29,29 @@ STORES = "'--store /v/a --store /v/b --data 1 --parity 1'"
 def submit(
     typed: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CMD ARGS...", help="What to run, after --.", show_default=False),
+        typer.Argument(metavar="CMD ARGS...", help="Command to run, after --.", show_default=False),
     ] = None,
     name: Annotated[
-        str | None, Setting("Of the guest (default: after the command)", shown="NAME")
+        str | None, Setting("Name of the guest (default: taken from the command)", shown="NAME")
     ] = None,
     folder: Folder = None,
     outlive: Annotated[
         str,
-        Setting("Options of forestall run, such as '--store /a --store /b'", shown="OPTIONS"),
+        Setting("Options for forestall run, such as '--store /a --store /b'", shown="OPTIONS"),
     ] = "",
     line: Annotated[
         list[str] | None,
         typer.Option(
             "--line",
             metavar="LINE",
-            help="A line of the submit file, such as 'request_memory = 2GB', once for each.",
+            help="A line for the submit file, such as 'request_memory = 2GB'; may be repeated.",
             show_default=False,
         ),
     ] = None,
     *,
     asked: submitted.SubmitQuestion,
     watch: Annotated[
-        bool, Setting("Tell how it goes until it is over, and end with its exit code")
+        bool, Setting("Show the guest's progress until it ends, and exit with its exit code")
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,

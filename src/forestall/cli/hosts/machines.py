@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 app = group_of(
-    "Start virtual machines on the nodes of a fleet, and move them, running, before nodes fail: "
-    "with QEMU on this host, or with libvirt on many.",
+    "Run virtual machines on a fleet and live-migrate them before nodes fail: with QEMU on "
+    "this host, or with libvirt on many.",
     "forestall machines start vm1 --kernel vmlinux --initrd initrd.gz --memory 128M",
     "forestall machines foresee a --in 10m",
     "forestall machines watch",
@@ -77,7 +77,7 @@ Fleet: TypeAlias = Annotated[
 Runtime: TypeAlias = Annotated[
     str | None,
     Setting(
-        "How long it has to run (default: as long as there is time)",
+        "How long it has to run (default: until the deadline)",
         shown="DURATION",
         group=GUEST,
     ),
@@ -85,28 +85,33 @@ Runtime: TypeAlias = Annotated[
 Deadline: TypeAlias = Annotated[
     str | None,
     Setting(
-        "By when: a date, or 2h (default: twice the run time, or the fleet's horizon)",
+        "When it has to be done: a date, or a duration such as 2h (default: twice the run "
+        "time, or the fleet's horizon)",
         shown="TIME",
         group=GUEST,
     ),
 ]
 Domain: TypeAlias = Annotated[
     Path | None,
-    Setting("With hosts: a file with libvirt's XML in place of a kernel", group=GUEST),
+    Setting("With hosts: libvirt's XML of the machine, in place of a kernel", group=GUEST),
 ]
 OfMachine: TypeAlias = Annotated[
     int | None,
-    Setting("With hosts (default: machine_processors of fleet.toml)", shown="N", group=GUEST),
+    Setting(
+        "Processors of the machine, with hosts (default: machine_processors of fleet.toml)",
+        shown="N",
+        group=GUEST,
+    ),
 ]
 AfterLoss: TypeAlias = Annotated[
     str,
     Setting(
-        "With hosts, where its host is lost: checkpoint (go on from the last one), boot (anew) or "
-        "nothing",
+        "With hosts: what to do when its host is lost: resume from the last checkpoint, boot "
+        "anew, or nothing",
         group=GUEST,
     ),
 ]
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The machine.")]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Name of the machine.")]
 Node: TypeAlias = Annotated[
     str, typer.Argument(metavar="NODE", help="The node, as fleet.toml names it.")
 ]
@@ -135,32 +140,40 @@ def _hosts(folder: Path, what: str) -> HostsFleet:
 @_guarded
 def start(
     name: Name,
-    kernel: Annotated[Path | None, Setting("The kernel to boot", group=GUEST)] = None,
+    kernel: Annotated[Path | None, Setting("Kernel to boot", group=GUEST)] = None,
     domain: Domain = None,
     fleet: Fleet = HERE,
     node: Annotated[
         str | None,
-        Setting("Where to start it (default: where the strategy chooses)", shown="N"),
+        Setting("Node to start it on (default: chosen by the strategy)", shown="N"),
     ] = None,
-    initrd: Annotated[Path | None, Setting("Its initial file system", group=GUEST)] = None,
-    memory: Annotated[str, Setting("Such as 4G", shown="AMOUNT", group=GUEST)] = "128M",
+    initrd: Annotated[Path | None, Setting("Initial file system (initrd)", group=GUEST)] = None,
+    memory: Annotated[str, Setting("Memory, such as 4G", shown="AMOUNT", group=GUEST)] = "128M",
     processors: OfMachine = None,
     after_loss: AfterLoss = "checkpoint",
     append: Annotated[
-        str, Setting("The kernel's command line", shown="WORDS", group=GUEST)
+        str, Setting("Command line of the kernel", shown="WORDS", group=GUEST)
     ] = "console=ttyS0",
     runtime: Runtime = None,
     deadline: Deadline = None,
-    machine: Annotated[str, Setting("Machine type", shown="TYPE", group=QEMU)] = "q35",
-    cpu: Annotated[str, Setting("Processor", shown="MODEL", group=QEMU)] = "qemu64",
+    machine: Annotated[
+        str, Setting("Machine type, as QEMU names it", shown="TYPE", group=QEMU)
+    ] = "q35",
+    cpu: Annotated[
+        str, Setting("Processor model, as QEMU names it", shown="MODEL", group=QEMU)
+    ] = "qemu64",
     accel: Annotated[
         str,
-        Setting("tcg (emulated), kvm, or another that QEMU knows", shown="NAME", group=QEMU),
+        Setting(
+            "QEMU accelerator: tcg (emulation), kvm, or another that QEMU knows",
+            shown="NAME",
+            group=QEMU,
+        ),
     ] = "tcg",
     more: Annotated[
         str,
         Setting(
-            "More of QEMU's command line, such as disks that all nodes reach",
+            "More options for QEMU, such as disks that all nodes can reach",
             option="qemu",
             shown="WORDS",
             group=QEMU,
@@ -250,11 +263,11 @@ def listed(fleet: Fleet = HERE, as_json: Json = False) -> None:
 @_guarded
 def migrate(
     name: Name,
-    to: Annotated[str, Setting("Where to", shown="NODE")],
+    to: Annotated[str, Setting("The node to move to", shown="NODE")],
     fleet: Fleet = HERE,
     as_json: Json = False,
 ) -> int:
-    """Move a running machine to another node; exit code 1 where that did not come off."""
+    """Move a running machine to another node; the exit code is 1 if that failed."""
     opened = _fleet(fleet)
     outcome = opened.migrate(name, to)
     _tell_troubles(opened)
@@ -296,11 +309,12 @@ def drain(
 def foresee(
     node: Node,
     fleet: Fleet = HERE,
-    at: Annotated[str | None, Setting("When it is to fail", shown="TIME")] = None,
+    at: Annotated[str | None, Setting("When the node is expected to fail", shown="TIME")] = None,
     within: Annotated[
-        str | None, Setting("The same, from now", option="in", shown="DURATION")
+        str | None,
+        Setting("How long from now the node is expected to fail", option="in", shown="DURATION"),
     ] = None,
-    never: Annotated[bool, Setting("Take back what was foreseen")] = False,
+    never: Annotated[bool, Setting("Withdraw the expected failure")] = False,
     as_json: Json = False,
 ) -> None:
     """Say when a node is expected to fail; `forestall machines watch` acts on it."""
@@ -328,13 +342,14 @@ def foresee(
 @_guarded
 def watch(
     fleet: Fleet = HERE,
-    every: Annotated[str, Setting("Between two looks", shown="DURATION")] = "1s",
+    every: Annotated[str, Setting("Time between two checks", shown="DURATION")] = "1s",
     span: Annotated[
-        str | None, Setting("How long (default: until Ctrl-C)", option="for", shown="DURATION")
+        str | None,
+        Setting("How long to watch (default: until Ctrl-C)", option="for", shown="DURATION"),
     ] = None,
     level: Annotated[
         str,
-        Setting("With hosts, what is coordinated: system, cluster:NAME or node:NAME"),
+        Setting("With hosts: the part to coordinate: system, cluster:NAME or node:NAME"),
     ] = "system",
     quiet: Quiet = False,
     as_json: Annotated[
@@ -353,7 +368,7 @@ def watch(
     opened = _fleet(fleet)
     if isinstance(opened, machines.FleetFolder):
         if level != "system":
-            raise ParameterError("--level", level, "system: only a fleet of hosts has others")
+            raise ParameterError("level", level, "system: only a fleet of hosts has others")
         rounds, nodes = opened.watch(seconds, until), len(opened.file.nodes)
     else:
         rounds, nodes = opened.watch(seconds, until, level), opened.nodes_of(level)

@@ -47,7 +47,7 @@ with lazily():
 
 
 app = group_of(
-    "Say what predictors are worth: ours, and those of others by their scores or alarms.",
+    "Evaluate failure predictors: forestall's own, or others by their scores or alarms.",
     "forestall assess predictors failures.csv --out study",
     "forestall assess scores scores.csv",
     "forestall assess alarms alarms.csv --failures failures.csv",
@@ -74,7 +74,7 @@ def scores(
         Path,
         typer.Argument(
             metavar="SCORES",
-            help="CSV or Parquet with columns score and failed (0 or 1), and perhaps group.",
+            help="CSV or Parquet with columns score, failed (0 or 1) and optionally group.",
         ),
     ],
     asked: questions.ScoreQuestion,
@@ -109,7 +109,7 @@ def alarms(
     records: Annotated[
         Path | None,
         Setting(
-            "Job records of the same nodes: what answering the alarms costs and saves",
+            "Job records of the same nodes, to compute what answering the alarms costs and saves",
             group=questions.ACTING,
         ),
     ] = None,
@@ -164,7 +164,7 @@ def jobs(
     reading: Annotated[Given, JOB_READING],
     metric: Annotated[
         str | None,
-        Setting("Which metric (default: the only one)", shown="NAME", group=JOBS_AND_METRICS),
+        Setting("Metric to judge (default: the only one)", shown="NAME", group=JOBS_AND_METRICS),
     ] = None,
     *,
     asked: questions.JobStudySettings,
@@ -235,7 +235,7 @@ def trial(
     asked: questions.TrialSettings,
     output: Output,
 ) -> None:
-    """Say what acting on some nodes brought, beside those that were left alone."""
+    """Show what acting on some nodes achieved, compared with nodes left alone."""
     tell_study(
         trial_report.FOLDER,
         lambda bar: trial_judge.judge(arms, records, reading, asked, bar),
@@ -267,7 +267,9 @@ def predictors(
     ] = None,
     split_at: Annotated[
         str | None,
-        Setting("Where the past ends (in the place of --split)", shown="TIME", group="Judgement"),
+        Setting(
+            "Time at which training ends (instead of --split)", shown="TIME", group="Judgement"
+        ),
     ] = None,
     *,
     how: questions.How,
@@ -278,7 +280,7 @@ def predictors(
     stakes: questions.Stakes,
     output: Output,
 ) -> None:
-    """Train every predictor on a log's past, and judge it on what came after."""
+    """Train every predictor on the first part of a log, and judge it on the rest."""
     sources = predict.Sources(log, reading, events, metrics, nodes, until)
     tell_study(
         predictor_report.FOLDER,
@@ -307,7 +309,7 @@ def collection(
     asked: questions.CollectionSettings,
     output: Output,
 ) -> None:
-    """Say what collecting fewer metrics, or less often, costs in detection and saves."""
+    """Show what collecting fewer metrics, or less often, costs in detection and saves."""
     sources = predict.Sources(log, reading, None, metrics, nodes)
     tell_study(
         collection_report.FOLDER,

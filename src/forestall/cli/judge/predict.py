@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 app = group_of(
-    "Train predictors of failures on logs, ask them, and list them.",
+    "Train failure predictors on logs, query them, and list them.",
     "forestall predict list",
     "forestall predict train rate failures.csv --out rate.predictor",
     "forestall predict ask rate.predictor --ahead 24h",
@@ -46,7 +46,8 @@ app = group_of(
 )
 def train(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Which predictor; see `forestall predict list`.")
+        str,
+        typer.Argument(metavar="NAME", help="Name of the predictor; see `forestall predict list`."),
     ],
     log: FailureLog,
     out: Annotated[Path, Setting("The file to write", group=OUTPUT)],
@@ -57,7 +58,7 @@ def train(
     metrics: questions.Metrics = None,
     settings: Annotated[
         list[str] | None,
-        Setting("A setting of the predictor; may be repeated", option="set", shown="KEY=VALUE"),
+        Setting("Setting of the predictor; may be repeated", option="set", shown="KEY=VALUE"),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -76,28 +77,31 @@ def train(
     app,
     "ask",
     "forestall predict ask rate.predictor --ahead 24h",
-    "forestall predict ask rate.predictor --nodes 0-31 --ahead 6h --json",
-    "forestall predict ask rate.predictor --since failures.csv --top 5",
+    "forestall predict ask rate.predictor --nodelist 0-31 --ahead 6h --json",
+    "forestall predict ask rate.predictor --failures failures.csv --top 5",
 )
 def ask(
     predictor: Annotated[
         Path, typer.Argument(metavar="PREDICTOR", help="A file of `forestall predict train`.")
     ],
     reading: FailureReading,
-    nodes: Annotated[str | None, Setting("Which nodes (default: all)", shown="0-3,7")] = None,
+    nodes: Annotated[
+        str | None, Setting("Nodes to ask about (default: all)", shown="0-3,7")
+    ] = None,
     at: Annotated[
         str | None,
         Setting(
-            "When the window begins: a date, or 10d (default: the latest known moment)",
+            "Start of the window: a date, or an age such as 10d (default: the latest time in "
+            "the data)",
             shown="TIME",
         ),
     ] = None,
-    ahead: Annotated[str, Setting("Its length", shown="DURATION")] = "24h",
+    ahead: Annotated[str, Setting("Length of the window", shown="DURATION")] = "24h",
     since: Annotated[
         Path | None,
         Setting(
             "A failure log with what happened since the training",
-            shown="FAILURES",
+            shown="FILE",
             group=FAILURES,
         ),
     ] = None,

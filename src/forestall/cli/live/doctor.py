@@ -29,7 +29,7 @@ app = typer.Typer()
 def doctor(
     asked: checks.PlaceQuestion, options: connection.ServerOptions, as_json: Json = False
 ) -> int:
-    """Check what a controller needs on this machine, and say what to do where it is missing.
+    """Check that this machine has what a controller needs, and say how to add what is missing.
 
     Nothing is changed. Ends with 1 where something is missing.
     """

@@ -9,8 +9,8 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli.registry import command
-from forestall.cli.runs.options import Force
-from forestall.cli.screen import say
+from forestall.cli.runs.options import Force, Json
+from forestall.cli.screen import say, say_json
 from forestall.model.settings import Setting
 
 with lazily():
@@ -23,16 +23,24 @@ def register(app: typer.Typer) -> None:
 
 
 def files(
-    folder: Annotated[Path, Setting("Where they are written", option="dir", shown="DIR")],
+    folder: Annotated[Path, Setting("Folder to write into", option="dir", shown="DIR")],
     site_settings: Annotated[
-        str, Setting("Path of the settings that the units name", shown="PATH")
+        str, Setting("Path of the settings file named in the units", shown="PATH")
     ] = "/etc/forestall/forestall.toml",
     program: Annotated[
-        str, Setting("How units start forestall (default: as now)", shown="COMMAND")
+        str,
+        Setting(
+            "Command that starts forestall in the units (default: as started now)", shown="COMMAND"
+        ),
     ] = "",
     force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Write units of systemd, a Grafana dashboard, alert rules of Prometheus, and settings to
     begin with, into a folder; nothing is installed or started."""
-    for path in write.write_site_files(folder, site_settings, program, force=force):
+    written = write.write_site_files(folder, site_settings, program, force=force)
+    if as_json:
+        say_json({"files": [str(path) for path in written]})
+        return
+    for path in written:
         say(str(path))

@@ -28,12 +28,10 @@ _NAME: Final = re.compile("[0-9a-f]{1,64}")
 @command(app, "promises", "forestall promises", "forestall promises --open --json")
 def promises(
     options: connection.ServerOptions,
-    only_open: Annotated[
-        bool, Setting("Only those of which nothing has come yet", option="open")
-    ] = False,
+    only_open: Annotated[bool, Setting("Only promises that are still open", option="open")] = False,
     as_json: Json = False,
 ) -> None:
-    """List your promises, the newest first; operators see everybody's."""
+    """List your promises, newest first; operators see everyone's."""
     with asked(options) as server:
         answer = server.get("/promises", **({"ended": "false"} if only_open else {}))
         if as_json:
@@ -49,13 +47,13 @@ def promise(
         str,
         typer.Argument(
             metavar="JOB|ID",
-            help="The number of its job in Slurm, or its id or the beginning of that.",
+            help="Slurm job id, or the promise's id or the beginning of it.",
             show_default=False,
         ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Say what was promised for a job, what is likely now, and what was done for it."""
+    """Show a job's promise: what was promised, what is likely now, and what was done for it."""
     if not _NAME.fullmatch(name):
         raise ParameterError("promise", clean(name), "the number of a job, or the id of a promise")
     with asked(options) as server:

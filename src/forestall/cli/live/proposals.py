@@ -21,7 +21,7 @@ with lazily():
     from forestall.app.live.client import connection, moments
 
 app = group_of(
-    "List what the controller proposes to do, or approve or reject one; operators only.",
+    "List the controller's proposals, or approve or reject one; operators only.",
     "forestall proposals",
     "forestall proposals approve 3f0a",
     'forestall proposals reject 3f0a --why "we look at that node today"',
@@ -32,10 +32,10 @@ app = group_of(
 Which = Annotated[
     str,
     typer.Argument(
-        metavar="ID", help="The proposal's id, or the beginning of it.", show_default=False
+        metavar="ID", help="Id of the proposal, or the beginning of it.", show_default=False
     ),
 ]
-Why = Annotated[str, Setting("Why, for who reads the ledger later", shown="TEXT")]
+Why = Annotated[str, Setting("Reason, recorded in the ledger", shown="TEXT")]
 
 
 @app.callback()
@@ -44,11 +44,12 @@ def proposals(
     context: typer.Context,
     options: connection.ServerOptions,
     every: Annotated[
-        bool, Setting("Those that wait for nobody, too: done, refused, expired", option="all")
+        bool,
+        Setting("Also list proposals that were carried out, refused or have expired", option="all"),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """List what the controller proposes to do, or approve or reject one; operators only."""
+    """List the controller's proposals, or approve or reject one; operators only."""
     if context.invoked_subcommand is not None:
         return
     with asked(options) as server:

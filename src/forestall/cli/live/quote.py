@@ -26,7 +26,7 @@ app = typer.Typer()
 Nodes = Annotated[int, Setting("Nodes of the job", unit="nodes", short="N", shown="N")]
 Time = Annotated[
     str,
-    Setting("Its time limit, such as 6:00:00, 6h or 1-12:00:00", shown="TIME", short="t"),
+    Setting("Time limit of the job, such as 6:00:00, 6h or 1-12:00:00", shown="TIME", short="t"),
 ]
 
 
@@ -34,7 +34,7 @@ Time = Annotated[
     app,
     "quote",
     "forestall quote -N 16 -t 6:00:00",
-    'forestall quote -N 16 -t 6h --by "tomorrow 8:00"',
+    'forestall quote -N 16 -t 6h --deadline "tomorrow 8:00"',
     "forestall quote -N 16 -t 6h --ask",
 )
 def quote(
@@ -44,28 +44,28 @@ def quote(
     by: Annotated[
         str | None,
         Setting(
-            "How likely is it done by then? Such as 'tomorrow 8:00', 'fri 18:00', +6h, or a date",
+            "Deadline to quote, such as 'tomorrow 8:00', 'fri 18:00', +6h, or a date",
             shown="WHEN",
         ),
     ] = None,
     probability: Annotated[
-        float, Setting("Least probability, for the deadlines near --by", shown="P")
+        float, Setting("Minimum probability of the deadlines offered near {by}", shown="P")
     ] = 0.9,
-    partition: Annotated[str, Setting("Where it runs", shown="NAME", short="p")] = "",
+    partition: Annotated[str, Setting("Partition of the job", shown="NAME", short="p")] = "",
     constraint: Annotated[
         str,
         Setting(
-            "Features that its nodes must have, such as a100 or 'a100|h100'",
+            "Features required of its nodes, such as a100 or 'a100|h100'",
             shown="LIST",
             short="C",
         ),
     ] = "",
     ask: Annotated[
-        bool, Setting("Ask again and again: other deadlines, until one is good enough")
+        bool, Setting("Ask for other deadlines interactively until one is good enough")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Say when a job could start and be done, and with what probability; nothing is promised yet.
+    """Show when a job could start and end, and with what probability; nothing is promised yet.
 
     A later deadline buys a higher probability. forestall submit takes an offer.
     """

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from forestall.app.live.settings import LiveSettings
 
 SIMULATED = "Simulated cluster"
-PLACES = "Where it is reached"
+PLACES = "Address"
 Settings: TypeAlias = Annotated[
     Path | None,
     Setting("File with the tables serve, guard, keeper, warden, slurm, messages", shown="TOML"),
@@ -54,9 +54,9 @@ Tokens: TypeAlias = Annotated[
 Role: TypeAlias = Literal["user", "operator"]
 
 app = group_of(
-    "Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command this\n"
-    "is the server itself, until Ctrl-C or SIGTERM.",
-    "forestall serve --simulated --nodes 16 --speed 600 --ledger sqlite:///demo.db",
+    "Serve quotes, promises and proposals for a Slurm cluster over an API. Without a command "
+    "this\nis the server itself, until Ctrl-C or SIGTERM.",
+    "forestall serve --simulated --nodes 16 --clock-speed 600 --ledger sqlite:///demo.db",
     "forestall serve --settings forestall.toml",
     "forestall serve token add alice --ledger sqlite:///demo.db",
     invoke_without_command=True,
@@ -71,7 +71,7 @@ def serve(
     settings: Settings = None,
     role: Annotated[
         Literal["advisor", "warden"],
-        Setting("Process: the API with advisor and keeper, or the warden"),
+        Setting("Process to run: the API with advisor and keeper, or the warden"),
     ] = "advisor",
     ledger: Ledger = None,
     host: Annotated[
@@ -89,19 +89,20 @@ def serve(
         bool, Setting("Serve a simulated cluster instead of Slurm", group=SIMULATED)
     ] = False,
     nodes: Annotated[
-        Annotated[int, Field(ge=1, le=100_000)], Setting("How many", group=SIMULATED)
+        Annotated[int, Field(ge=1, le=100_000)],
+        Setting("Nodes of the simulated cluster", group=SIMULATED),
     ] = 16,
     speed: Annotated[
         Annotated[float, Field(ge=0.1, le=10_000)],
-        Setting("Seconds of its clock that pass in one of ours", group=SIMULATED),
+        Setting("Speed of the simulated clock, as a multiple of real time", group=SIMULATED),
     ] = 60.0,
     seed: Annotated[
-        Annotated[int, Field(ge=0)], Setting("Of its jobs and failures", group=SIMULATED)
+        Annotated[int, Field(ge=0)], Setting("Seed for its jobs and failures", group=SIMULATED)
     ] = 1,
     as_json: Json = False,
 ) -> int:
-    """Answer for a Slurm cluster: quotes, promises, proposals, over an API. Without a command this
-    is the server itself, until Ctrl-C or SIGTERM."""
+    """Serve quotes, promises and proposals for a Slurm cluster over an API. Without a command
+    this is the server itself, until Ctrl-C or SIGTERM."""
     if context.invoked_subcommand is not None:
         return 0
     known = _settings(settings, ledger, tokens)
@@ -219,7 +220,7 @@ app.add_typer(token_app, name="token")
 )  # fmt: skip
 def add(
     name: Annotated[str, typer.Argument(help="User name in Slurm", metavar="NAME")],
-    role: Annotated[Role, Setting("user: sees what is theirs; operator: all")] = "user",
+    role: Annotated[Role, Setting("user: sees their own promises; operator: sees all")] = "user",
     settings: Settings = None,
     ledger: Ledger = None,
     tokens: Tokens = None,
@@ -248,9 +249,10 @@ def revoke(
     settings: Settings = None,
     ledger: Ledger = None,
     tokens: Tokens = None,
+    as_json: Json = False,
 ) -> None:
     """Forget the tokens of a name, or one by its id; a running server knows at once."""
-    revoke_tokens(_store(settings, ledger, tokens), which)
+    revoke_tokens(_store(settings, ledger, tokens), which, as_json=as_json)
 
 
 def _store(settings: Path | None, ledger: str | None, tokens: Path | None) -> api_tokens.TokenStore:

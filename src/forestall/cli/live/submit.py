@@ -39,31 +39,31 @@ GONE = (404, 409, 410)
 def submit(
     options: connection.ServerOptions,
     job: Annotated[
-        Path, typer.Argument(metavar="SCRIPT", help="The job script.", show_default=False)
+        Path, typer.Argument(metavar="SCRIPT", help="Job script to submit.", show_default=False)
     ],
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[SBATCH OPTIONS]",
-            help="Options of sbatch, as it has them.",
+            help="Options of sbatch, passed on as they are.",
             show_default=False,
         ),
     ] = None,
     quote: Annotated[
         str,
-        Setting("Which offer: its row in the last list you were shown, or its id", shown="ROW|ID"),
+        Setting("Offer to take: its row in the last quote shown to you, or its id", shown="ROW|ID"),
     ] = "",
     agree: Annotated[
         str,
         Setting(
-            "What may be done with the job to keep the promise: of exclude, requeue, signal and "
+            "Actions allowed on the job to keep the promise: any of exclude, requeue, signal and "
             "start, or none",
             shown="LIST",
         ),
     ] = ",".join(AGREED),
     as_json: Json = False,
 ) -> int:
-    """Take an offer of forestall quote: it becomes a promise, and its job is submitted.
+    """Accept an offer of forestall quote: it becomes a promise, and its job is submitted.
 
     The script must ask for what was quoted; options of sbatch win over its #SBATCH lines. Where the
     offer does not hold any more, a new list is shown and nothing is submitted.

@@ -26,7 +26,7 @@ app = typer.Typer()
     app,
     "design",
     "forestall design cluster.toml",
-    "forestall design cluster.toml --optimize --jobs jobs.swf --out design",
+    "forestall design cluster.toml --optimize --job-log jobs.swf --out design",
     "forestall design cluster.toml --json",
 )
 def design(
@@ -51,7 +51,8 @@ def design(
     processors_per_node: Annotated[
         Annotated[int, Field(ge=1)] | None,
         Setting(
-            "Of an SWF job log, whose sizes are processors (default: as the file says, or 1)",
+            "Processors per node, to convert the job sizes of an SWF log (default: as the file "
+            "says, or 1)",
             shown="P",
             group="Search",
         ),
@@ -67,8 +68,8 @@ def design(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Say how likely the jobs of each queue meet a failure, how often to write checkpoints, how
-    many spares a job needs, and what changes would buy.
+    """Show how likely jobs of each queue meet a failure, how often to checkpoint, how many spares
+    a job needs, and what changes would gain.
 
     Failure probabilities are of jobs that fill their queue: all its nodes, up to its limit.
     """

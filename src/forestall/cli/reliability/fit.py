@@ -34,7 +34,7 @@ def fit(
         Path,
         typer.Argument(
             metavar="GAPS",
-            help="CSV with a column gap, and perhaps censored (1: still running at the end).",
+            help="CSV with a column gap and optionally censored (1: still running at the end).",
         ),
     ],
     asked: questions.FitQuestion,

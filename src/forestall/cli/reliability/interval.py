@@ -22,11 +22,12 @@ app = typer.Typer()
 @command(
     app,
     "interval",
-    "forestall interval --mttf 4d --checkpoint-cost 5m",
-    "forestall interval --mttf 1000d --shape 0.7 --nodes 512 --checkpoint-cost 5m --restart 5m",
-    "forestall interval --mttf 1000d --nodes 512 --checkpoint-cost 5m --work 30d --json",
-    "forestall interval --slurm --nodes 256 --checkpoint-cost 5m",
-    "forestall interval jobs.txt events.txt --nodes 256 --checkpoint-cost 5m --recall 0.3",
+    "forestall interval --mtbf 4d --checkpoint-overhead 5m",
+    "forestall interval --mtbf 1000d --shape 0.7 --nodes 512 --checkpoint-overhead 5m "
+    "--restart-overhead 5m",
+    "forestall interval --mtbf 1000d --nodes 512 --checkpoint-overhead 5m --work 30d --json",
+    "forestall interval --slurm --nodes 256 --checkpoint-overhead 5m",
+    "forestall interval jobs.txt events.txt --nodes 256 --checkpoint-overhead 5m --recall 0.3",
 )
 def interval(
     options: SiteOptions,
@@ -35,17 +36,19 @@ def interval(
     asked: questions.IntervalQuestion,
     as_json: Json = False,
 ) -> None:
-    """Say how often to checkpoint: the best interval, and how far the closed forms are from it.
+    """Find the best checkpoint interval, and show how far the closed forms are from it.
 
     Intervals count work between checkpoints. Overhead is expected time over work, less 1. With
     --slurm or files a node's MTTF is measured from a site's records.
     """
     given = given_of(files, options)
     if asked.checkpoint_cost is None and given.nothing:
-        raise ParameterError("--checkpoint-cost", "", "the time of a checkpoint, such as 5m")
+        raise ParameterError("checkpoint_cost", "", "the time of a checkpoint, such as 5m")
     found = reliability_interval.answer(asked, rate_of(given, told=asked.mttf))
     if as_json:
         say_json(found.to_dict())
     else:
-        assumed = f"A checkpoint is taken to cost {reliability_interval.USUAL} (--checkpoint-cost)."
+        assumed = (
+            f"A checkpoint is taken to cost {reliability_interval.USUAL} ({{checkpoint_cost}})."
+        )
         say_report(reliability_interval.report_of(found, "" if asked.checkpoint_cost else assumed))

@@ -33,13 +33,13 @@ def reliability(
     reading: FailureReading,
     by: Annotated[
         Literal["year", "node", "cause"] | None,
-        Setting("Which breakdown is printed in full (default: years in short)", group="Analysis"),
+        Setting("Breakdown to print in full (default: years, shortened)", group="Analysis"),
     ] = None,
     *,
     asked: questions.FailureStudySettings,
     output: Output,
 ) -> None:
-    """Say how a machine fails: rates, distributions, trend, years, causes, bad nodes, bursts."""
+    """Show how a machine fails: rates, distributions, trend, years, causes, bad nodes, bursts."""
     tell_study(
         report.FOLDER,
         lambda bar: study.study(log, reading, asked, bar),

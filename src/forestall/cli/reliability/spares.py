@@ -23,7 +23,7 @@ app = typer.Typer()
 @command(
     app,
     "spares",
-    "forestall spares --nodes 256 --hours 128 --target 0.99 --mttf 102840h --shape 0.7",
+    "forestall spares --nodes 256 --hours 128 --target 0.99 --mtbf 102840h --shape 0.7",
     "forestall spares --nodes 512 --hours 7d --target 0.99 --pool",
     "forestall spares --nodes 2048 --hours 30d --target 0.99 --repair 2d --json",
     "forestall spares --slurm --since 365d --nodes 256 --hours 7d --target 0.99",
@@ -35,7 +35,7 @@ def spares(
     asked: questions.SparesQuestion,
     as_json: Json = False,
 ) -> None:
-    """Say how many spares it takes so that, with the wanted probability, no job waits for a node.
+    """Compute how many spares keep jobs from waiting for a node, with a given probability.
 
     Without --pool or --repair: a job holds N nodes, the spares among them, and goes on while no
     more are lost than there are spares (k out of N). With --slurm or files the failure rate is

@@ -25,7 +25,7 @@ OWN: Final = tuple(
     Choice(
         model.decides,
         "Options",
-        f"The {model.decides} in Python that the run was made with; its module is imported.",
+        f"Python {model.decides} that made the run; its module is imported.",
         "MODULE:CLASS",
     )
     for model in MODELS.values()

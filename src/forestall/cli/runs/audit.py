@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import spelled
 from forestall.cli.registry import command
 from forestall.cli.runs.options import Json
 from forestall.cli.screen import say, say_json, show
+from forestall.cli.spellings import spelled
 
 with lazily():
     from forestall.app.runs import certify as runs_certify

@@ -35,10 +35,11 @@ app = typer.Typer()
 )
 def compare(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Folders of runs; the first is the base.")
+        list[Path],
+        typer.Argument(metavar="DIR...", help="Folders of runs; the first is the baseline."),
     ],
     out: Annotated[
-        Path | None, Setting("Write a page with figures, too", shown="FILE.html", group=OUTPUT)
+        Path | None, Setting("Also write a page with figures", shown="FILE.html", group=OUTPUT)
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -35,7 +35,9 @@ def demo(
     out: Annotated[Path, Setting("Folder for the pages", shown="DIR", group=OUTPUT)] = Path(
         "forestall-demo"
     ),
-    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of jobs and failures", group=OUTPUT)] = 1,
+    seed: Annotated[
+        Annotated[int, Field(ge=0)], Setting("Seed for jobs and failures", group=OUTPUT)
+    ] = 1,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,

@@ -32,6 +32,11 @@ class WithPlain(Group):
             return super().resolve_command(ctx, args)
         return "", self.plain, args
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Return what a shell offers: the commands, and the options of the plain form."""
+        offered = super().shell_complete(ctx, incomplete)
+        return offered + self.plain.shell_complete(ctx, incomplete)
+
 
 def commands_of_models(
     name: str,

@@ -28,41 +28,44 @@ READING: Final = (
     Choice(
         "failures",
         FAILURES,
-        "The failure log; without one nothing fails.",
+        "Failure log (default: nothing fails).",
         "FILE",
-        otherwise={"cycle": "When hosts were down."},
+        otherwise={"cycle": "Failure log: when hosts were down."},
     ),
-    Choice(
-        "failure_format", FAILURES, "Its format, where it is not to be guessed.", "NAME", rare=True
-    ),
-    Choice("system", FAILURES, "Which system, of a log with several.", "NAME"),
-    Choice("from", FAILURES, "Time 0, such as 2003-07-18T16:00.", "TIME"),
-    Choice("days", FAILURES, "Length of the window from there.", "DAYS"),
-    Choice("fold_nodes", FAILURES, "So many neighbouring nodes count as one.", "K", rare=True),
-    Choice("jobs", JOBS, "Positions to take from the job log, such as 1:10000.", "FIRST:LAST"),
+    Choice("failure_format", FAILURES, "File format (default: detected).", "NAME", rare=True),
+    Choice("system", FAILURES, "System to read, where the log holds several.", "NAME"),
+    Choice("from", FAILURES, "Start of the window, such as 2003-07-18T16:00.", "TIME"),
+    Choice("days", FAILURES, "Length of the window, in days.", "DAYS"),
+    Choice("fold_nodes", FAILURES, "Count this many neighboring nodes as one.", "K", rare=True),
+    Choice("jobs", JOBS, "Jobs to take from the log, by position, such as 1:10000.", "FIRST:LAST"),
     Choice(
         "processors_per_node",
         JOBS,
-        "Of SWF logs, whose sizes are processors.",
+        "Processors per node, to convert the job sizes of SWF logs.",
         "P",
-        otherwise={"virtual": "Of a node; the sizes of jobs are processors."},
+        otherwise={"virtual": "Processors of a node; job sizes count processors."},
     ),
-    Choice("strict", JOBS, "A row that must be left out or changed is an error.", flag=True),
+    Choice(
+        "strict",
+        JOBS,
+        "Reject a log with rows that would be skipped or changed.",
+        flag=True,
+    ),
 )
 """Options of reading: which rows of which logs."""
 
 LEARN: Final = ("promise", "virtual")
 TRAINING: Final = (
     Choice(
-        "train", TRAINED, "The failure log to learn from, up to time 0 of the run.", "FILE",
+        "train", TRAINED, "Failure log to learn from, up to time 0 of the run.", "FILE",
         models=LEARN,
     ),
     Choice(
-        "train_from", TRAINED, "Where its window begins (default: first failure).", "TIME",
+        "train_from", TRAINED, "Start of the training window (default: first failure).", "TIME",
         rare=True, models=LEARN,
     ),
     Choice(
-        "train_days", TRAINED, "Length of its window (default: up to the run).", "DAYS",
+        "train_days", TRAINED, "Length of the training window (default: up to the run).", "DAYS",
         rare=True, models=LEARN,
     ),
 )  # fmt: skip
@@ -99,8 +102,9 @@ HOSTS: Final = (
     Choice(
         "hosts",
         HOST_TRACES,
-        "Load of the hosts: samples time,node,cpu[,memory_free], other stores of metrics, or a "
-        "failure log. --from and --days choose a part of it. Or --failures: up and down times.",
+        "Load of the hosts: samples time,node,cpu[,memory_free], another store of metrics, or "
+        "a failure log; --from and --days select a window. Or use --failures: up and down "
+        "times.",
         "FILE|DIR",
         models=ONLY_CYCLE,
     ),
@@ -115,7 +119,7 @@ HOSTS: Final = (
     Choice(
         "period",
         HOST_TRACES,
-        "Of a sample (default: the trace's own; 60s with failure logs).",
+        "Time between samples (default: as in the trace; 60s with failure logs).",
         "DURATION",
         rare=True,
         models=ONLY_CYCLE,
@@ -132,17 +136,17 @@ READ_FAILURES: Final = tuple(
 
 FailureReading: TypeAlias = Annotated[Given, TextOptions(READ_FAILURES)]
 FailureLog: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="FAILURES", help="A failure log of any known format.")
+    Path, typer.Argument(metavar="FAILURES", help="Failure log, in any known format.")
 ]
 JobLog: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="JOBS", help="The job log: SWF, or a table as CSV or Parquet.")
+    Path, typer.Argument(metavar="JOBS", help="Job log: SWF, CSV or Parquet.")
 ]
-Strict: TypeAlias = Annotated[bool, Setting("A row that must be left out is an error")]
+Strict: TypeAlias = Annotated[bool, Setting("Reject a file with rows that would be skipped")]
 
 Config: TypeAlias = Annotated[
     Path | None,
     Setting(
-        "Options from a file, keys as the options are spelled; the command line wins",
+        "Read options from a TOML file whose keys are option names; the command line wins",
         shown="FILE.toml", group=OUTPUT,
     ),
 ]  # fmt: skip
@@ -151,9 +155,9 @@ StudyOut: TypeAlias = Annotated[
     Setting("Folder for tables, figures and report.html", shown="DIR", group=OUTPUT),
 ]
 Force: TypeAlias = Annotated[
-    bool, Setting("Write into a folder that holds something else", group=OUTPUT)
+    bool, Setting("Write into a folder that already holds other files", group=OUTPUT)
 ]
-Quiet: TypeAlias = Annotated[bool, Setting("Print nothing but errors", group=OUTPUT, short="q")]
+Quiet: TypeAlias = Annotated[bool, Setting("Print only errors", group=OUTPUT, short="q")]
 Json: TypeAlias = Annotated[
     bool, Setting("Print JSON instead of text", group=OUTPUT, option="json")
 ]

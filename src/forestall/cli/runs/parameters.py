@@ -12,8 +12,9 @@ from typing import Final
 
 from forestall.app.kit.model import Model
 from forestall.app.runs.models import MODELS, READ, all_parameters
-from forestall.cli.choice import Choice, TextOptions, metavar_of, spelled
+from forestall.cli.choice import Choice, TextOptions, metavar_of
 from forestall.cli.runs.options import BESIDE, HOSTS, READING, TRAINING
+from forestall.cli.spellings import spelled
 from forestall.model.settings import Kind, Parameter
 from forestall.model.spelling import named
 from forestall.model.units import typed_duration
@@ -28,8 +29,8 @@ PANELS: Final = {
 MODEL: Final = Choice(
     "model",
     MACHINE,
-    "Jobs with nodes of their own and promises, tasks in virtual machines that share nodes and "
-    "leave them before they fail, or guests on hosts whose owners come back (default promise).",
+    "Jobs with their own nodes and promises (promise, the default), tasks in virtual machines that "
+    "migrate before nodes fail (virtual), or guest jobs on hosts whose owners return (cycle).",
     choices=tuple(MODELS),
 )
 """Which model plays the jobs."""
@@ -72,7 +73,7 @@ def choice_of(told: dict[str, Parameter]) -> Choice:
         one.name,
         panel,
         help_of(told),
-        setting.shown or metavar_of(one) or "TEXT",
+        setting.shown or metavar_of(one),
         choices=() if setting.shown else one.choices,
         flag=one.kind is Kind.FLAG,
         on=one.default is True,

@@ -17,12 +17,12 @@ with lazily():
     from forestall.app.runs import single
 
 RESULTS = (
-    Choice("out", OUTPUT, "Folder for all files; without it only the table is printed.", "DIR"),
-    Choice("log_events", OUTPUT, "Write what the engine was told and decided, too.", flag=True),
+    Choice("out", OUTPUT, "Folder for all files (default: print the table only).", "DIR"),
+    Choice("log_events", OUTPUT, "Also write the events and decisions of the engine.", flag=True),
     Choice(
         "gantt",
         OUTPUT,
-        "Span of the chart of nodes over time, since the first submission.",
+        "Span of the chart of nodes over time, measured from the first submission.",
         "3d:6d",
         rare=True,
     ),

@@ -89,7 +89,7 @@ def sweep(
     vary: Annotated[
         list[str] | None,
         Setting(
-            "The same for any parameter by its name, also those that are on or off",
+            "Vary any parameter by name, including those that are on or off",
             shown="NAME=VALUES",
             group=OUTPUT,
         ),
@@ -97,8 +97,8 @@ def sweep(
     workers: Annotated[
         Annotated[int, Field(ge=1)] | None,
         Setting(
-            "Processes (default: one a core), or worker jobs with --on slurm (default 8); results "
-            "do not depend on it",
+            "Number of processes (default: one per core), or of worker jobs with --on slurm "
+            "(default 8). Results do not depend on it",
             group=OUTPUT,
         ),
     ] = None,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from forestall._lazy import lazily
 from forestall.app.promise import digest as promise_digest
-from forestall.cli.choice import spelled
 from forestall.cli.screen import say, show
+from forestall.cli.spellings import spelled
 from forestall.model.cleaning import Cleaning
 from forestall.model.spelling import named
 from forestall.show.text import fact_rows

@@ -23,7 +23,8 @@ app = typer.Typer()
 @command(app, "warm-up", "forestall warm-up", "forestall warm-up --workers 1 --json")
 def warm_up(
     workers: Annotated[
-        Annotated[int, Field(ge=1)] | None, Setting("Processes (default: one a core)", group=OUTPUT)
+        Annotated[int, Field(ge=1)] | None,
+        Setting("Number of processes (default: one per core)", group=OUTPUT),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,

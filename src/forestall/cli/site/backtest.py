@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 app = group_of(
-    "Replay records in time order, and say what quotes would have been worth.",
+    "Replay records in time order, and show how good quotes would have been.",
     "forestall backtest promises jobs.txt --out study",
 )
 
@@ -35,7 +35,7 @@ app = group_of(
     "promises",
     "forestall backtest promises --slurm --since 365d",
     "forestall backtest promises jobs.txt --out study",
-    "forestall backtest promises jobs.swf --question deadline --level 0.9",
+    "forestall backtest promises jobs.swf --question deadline --probability 0.9",
     "forestall backtest promises jobs.txt --partition gpu --json",
 )
 def promises(

@@ -34,7 +34,7 @@ def futures(
     asked: question.FuturesQuestion,
     output: Output,
 ) -> None:
-    """Play the queue forward: when jobs start and end, when nodes are free, what a drain does.
+    """Simulate the queue: when jobs start and end, when nodes are free, what a drain affects.
 
     Each future draws how long every job runs from like jobs of the past, and plays the scheduler
     to the end. Nothing is changed and nothing leaves this machine.

@@ -31,7 +31,7 @@ READING = tuple(
 
 
 app = group_of(
-    "Turn the records of a site into files that every other command takes.",
+    "Convert a site's records into files that every other command reads.",
     "forestall import slurm --out site --since 90d",
 )
 
@@ -47,9 +47,7 @@ app = group_of(
 def slurm(
     out: Annotated[
         Path,
-        Setting(
-            "The folder to write: new, or of an earlier import, which is replaced", shown="DIR"
-        ),
+        Setting("Folder to write. An earlier import there is replaced", shown="DIR"),
     ],
     options: Annotated[Given, TextOptions(READING)],
     files: Annotated[
@@ -57,24 +55,24 @@ def slurm(
         typer.Argument(
             metavar="FILES",
             help="Output of sacct, sacctmgr show event, scontrol show node and squeue --start, "
-            "told apart by what is in them, or a folder of an earlier import (default: ask the "
-            "Slurm of this machine).",
+            "detected from the content, or the folder of an earlier import (default: ask the"
+            " Slurm of this machine).",
             show_default=False,
         ),
     ] = None,
     anonymize: Annotated[
         bool,
-        Setting("Pseudonyms for users, accounts, jobs' names, nodes, partitions and QoS"),
+        Setting("Replace users, accounts, job names, nodes, partitions and QoS by pseudonyms"),
     ] = False,
     anonymize_key: Annotated[
         Path | None,
         Setting(
-            "Where the key of the pseudonyms lies, made if it is not there (default: DIR.key). "
-            "The same key gives the same pseudonyms"
+            "File with the key of the pseudonyms, created if missing (default: DIR.key). The same"
+            " key gives the same pseudonyms"
         ),
     ] = None,
-    keep_partitions: Annotated[bool, Setting("Partitions and QoS keep their names")] = False,
-    quiet: Annotated[bool, Setting("Print no progress", short="q")] = False,
+    keep_partitions: Annotated[bool, Setting("Keep the names of partitions and QoS")] = False,
+    quiet: Annotated[bool, Setting("Print only errors", short="q")] = False,
     as_json: Json = False,
 ) -> None:
     """Write Slurm's records as Parquet: jobs, runs, failures, outages, nodes, estimates of starts.

@@ -37,7 +37,8 @@ app = typer.Typer()
 )
 def job(
     number: Annotated[
-        str, typer.Argument(metavar="JOB", help="The job's number.", show_default=False)
+        str,
+        typer.Argument(metavar="JOB", help="Job id, such as 12345 (of an array task its JobIDRaw).", show_default=False),
     ],
     options: SiteOptions,
     files: Files = None,
@@ -46,7 +47,7 @@ def job(
     out: Annotated[
         Path | None,
         Setting(
-            "Write the page: one file that needs no other; into a folder as report.html",
+            "Write one self-contained page; in a folder, as report.html",
             shown="FILE.html|DIR",
             group=OUTPUT,
         ),
@@ -55,7 +56,7 @@ def job(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Say what one job waited for, what it used, what it was promised and what hit it.
+    """Show one job: what it waited for, used and was promised, and which failures hit it.
 
     Nothing is changed and nothing leaves this machine.
     """

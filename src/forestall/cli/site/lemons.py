@@ -39,7 +39,7 @@ def lemons(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Name nodes that fail more than chance allows, and what average ones would have saved.
+    """Find nodes that fail more often than chance explains, and what replacing them would save.
 
     Nothing is changed and nothing leaves this machine.
     """

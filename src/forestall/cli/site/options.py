@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 
 from forestall._lazy import lazily
-from forestall.cli.choice import Choice, Given, TextOptions, spelled
+from forestall.cli.choice import Choice, Given, TextOptions
 from forestall.cli.runs.options import OUTPUT
+from forestall.cli.spellings import spelled
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.model.units import parse_duration
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from forestall.app.site.sources import GivenRecords
 
 RECORDS: Final = "Records"
-CUT: Final = "What of them"
+CUT: Final = "Filters"
 FAILURE_LOG: Final = "Failure log"
 
 OpenMetrics: TypeAlias = Annotated[
     str | None,
     Setting(
-        "Write every figure for Prometheus; - prints them and nothing else",
+        "Write all figures for Prometheus; -: print only these",
         shown="FILE|-", group=OUTPUT,
     ),
 ]  # fmt: skip
@@ -40,48 +41,56 @@ Files: TypeAlias = Annotated[
     typer.Argument(
         metavar="FILES",
         help="Output of sacct, sacctmgr, scontrol and squeue, a folder of `import slurm`, a job "
-        "log in SWF, or a failure log; told apart by what is in them.",
+        "log in SWF, or a failure log. Formats are detected from the content.",
         show_default=False,
     ),
 ]
 """The files of a site, told apart by content."""
 
 SITE: Final = (
-    Choice("slurm", RECORDS, "Ask the Slurm of this machine; nothing is changed.", flag=True),
+    Choice("slurm", RECORDS, "Query Slurm on this machine (read only).", flag=True),
     Choice(
         "zone",
         RECORDS,
-        "Time zone of times without one and of hours of the day, such as Europe/Berlin "
-        "(default: UTC).",
+        "Time zone of the records and of hours of the day, such as Europe/Berlin (default: UTC).",
         "ZONE",
     ),
     Choice(
-        "processors_per_node", RECORDS, "Of SWF logs, whose sizes are processors (default 1).", "P"
+        "processors_per_node",
+        RECORDS,
+        "Processors per node, to convert the job sizes of SWF logs (default 1).",
+        "P",
     ),
-    Choice("timeout", RECORDS, "For one question to Slurm (default 10m).", "DURATION"),
-    Choice("strict", RECORDS, "A row that must be left out or changed is an error.", flag=True),
+    Choice("timeout", RECORDS, "Time limit of each Slurm command (default 10m).", "DURATION"),
+    Choice(
+        "strict",
+        RECORDS,
+        "Reject a log with rows that would be skipped or changed.",
+        flag=True,
+    ),
     Choice(
         "since",
         CUT,
-        "From when on: a date, so long before the end, or all (default: all; of a live Slurm 90d).",
+        "Start of the period: a date, an age such as 90d, or all (default: all; 90d with --slurm).",
         "TIME|DURATION|all",
     ),
-    Choice("until", CUT, "Up to when (default: the end of the records).", "TIME"),
+    Choice("until", CUT, "End of the period (default: the end of the records).", "TIME"),
     Choice("partition", CUT, "Only runs in this partition.", "NAME"),
-    Choice("min_nodes", CUT, "Only runs on at least so many nodes (default 1).", "N"),
+    Choice("min_nodes", CUT, "Only runs on at least this many nodes (default 1).", "N"),
     Choice(
-        "failures", FAILURE_LOG, "A failure log, where there are no outages from Slurm.", "FILE"
+        "failures", FAILURE_LOG, "Failure log, for records without Slurm's node outages.", "FILE"
     ),
-    Choice("failure_format", FAILURE_LOG, "Its format, where it shall not be guessed.", "NAME"),
-    Choice("system", FAILURE_LOG, "Which system, of a log with several.", "NAME"),
+    Choice("failure_format", FAILURE_LOG, "File format (default: detected).", "NAME"),
+    Choice("system", FAILURE_LOG, "System to read, where the log holds several.", "NAME"),
     Choice(
         "from",
         FAILURE_LOG,
-        "Its time 0, which is put at the begin of the jobs, such as 2003-07-18T16:00.",
+        "Start of the window in the failure log, such as 2003-07-18T16:00; it is aligned with"
+        " the first job.",
         "TIME",
     ),
-    Choice("days", FAILURE_LOG, "Length of its window from there.", "DAYS"),
-    Choice("fold_nodes", FAILURE_LOG, "So many neighbouring nodes count as one.", "K"),
+    Choice("days", FAILURE_LOG, "Length of that window, in days.", "DAYS"),
+    Choice("fold_nodes", FAILURE_LOG, "Count this many neighboring nodes as one.", "K"),
 )
 SiteOptions: TypeAlias = Annotated[Given, TextOptions(SITE)]
 """A command hands them to `given_of`."""
@@ -125,7 +134,7 @@ def rate_of(given: GivenRecords, told: object = None) -> MeasuredRate | None:
         _refuse_alone(given)
         return None
     if told is not None:
-        allowed = "either --mttf or --rate, or records: --slurm, FILES"
+        allowed = f"either {spelled('mttf')} or --rate, or records: --slurm, FILES"
         raise ParameterError("--slurm" if given.slurm else "FILES", _named(given), allowed)
 
     return failure_rate.rate_of_records(given)

@@ -9,11 +9,12 @@ import typer
 
 from forestall._lazy import lazily
 from forestall.cli import UNUSABLE
-from forestall.cli.choice import Given, spelled
+from forestall.cli.choice import Given
 from forestall.cli.registry import command
 from forestall.cli.runs.options import OUTPUT, Force, Json, Quiet
 from forestall.cli.screen import ProgressBar, say, say_json, say_utf8
 from forestall.cli.site.options import Files, OpenMetrics, SiteOptions, given_of, metrics_place
+from forestall.cli.spellings import spelled
 from forestall.model.errors import ParameterError
 from forestall.model.settings import Setting
 from forestall.show.text import Short
@@ -41,7 +42,7 @@ app = typer.Typer()
     "report",
     "forestall report --slurm --out report.html",
     "forestall report jobs.txt events.txt nodes.txt --since 30d --partition gpu",
-    "forestall report jobs.txt events.txt --cost 0.60 --currency EUR --json",
+    "forestall report jobs.txt events.txt --price 0.60 --currency EUR --json",
     "forestall report jobs.swf --failures lanl.csv --system 20 --out report.html",
     "forestall report --slurm --openmetrics /var/lib/node_exporter/forestall.prom --quiet",
 )
@@ -53,20 +54,20 @@ def report(
     out: Annotated[
         Path | None,
         Setting(
-            "Write the page: one file that needs no other; into a folder as report.html",
+            "Write the report as one self-contained page; in a folder, as report.html",
             shown="FILE.html|DIR",
             group=OUTPUT,
         ),
     ] = None,
     openmetrics: OpenMetrics = None,
     full: Annotated[
-        bool, Setting("Print all rows, and how everything is counted", group=OUTPUT)
+        bool, Setting("Print all rows and the definition of every figure", group=OUTPUT)
     ] = False,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Say what a site's own records tell: what was lost to what, how nodes are, what to do.
+    """Report on a site from its own records: node-hours lost, node health, and what to do.
 
     Nothing is changed and nothing leaves this machine. Without files and without --slurm it prints
     the commands that make the files.
@@ -114,13 +115,13 @@ def _options(
     if paths:
         told = {"files": ", ".join(places.called(paths).values()), **told}
     if assumed.cost is not None:
-        told["--cost"] = f"{assumed.cost:g} {assumed.currency} a node-hour"
+        told[spelled("cost")] = f"{assumed.cost:g} {assumed.currency} a node-hour"
     interval = assumed.checkpoint_interval
     told["--checkpoint-interval"] = (
         f"{asked.Asked.checkpoint_interval} s (assumed)" if interval is None else f"{interval} s"
     )
-    told["--checkpoint-cost"] = f"{assumed.checkpoint_cost} s"
-    told["--restart"] = f"{assumed.restart} s"
+    told[spelled("checkpoint_cost")] = f"{assumed.checkpoint_cost} s"
+    told[spelled("restart")] = f"{assumed.restart} s"
     if not assumed.learn:
         told["--no-learn"] = "yes"
     return told

@@ -18,72 +18,87 @@ with lazily():
 
 READING = "Event log"
 FILTERS = "Filters"
-MADE = "What is made up"
+MADE = "Generated log"
 
 
 READ = (
-    Choice("format", READING, "Its form, where it shall not be guessed.", "NAME"),
+    Choice("format", READING, "File format (default: detected).", "NAME"),
     Choice("from", READING, "Time 0, such as 2005-06-05 (default: first record).", "TIME"),
-    Choice("days", READING, "Length of the window from there.", "DAYS"),
-    Choice("year", READING, "Of the first line of a syslog whose times have none.", "YEAR"),
+    Choice("days", READING, "Length of the window, in days.", "DAYS"),
+    Choice("year", READING, "Year of the first line of a syslog whose times have no year.", "YEAR"),
     Choice(
         "templates",
         READING,
-        "Kinds: messages without numbers and paths, grouped by Drain too, or no messages at all "
-        "(default masked).",
+        "How messages are told apart: without numbers and paths (masked), grouped by Drain as "
+        "well, or not at all (default masked).",
         choices=("masked", "drain", "none"),
     ),
-    Choice("strict", READING, "A line that must be left out is an error.", flag=True),
+    Choice("strict", READING, "Reject a log with lines that would be skipped.", flag=True),
 )
 """Options of reading."""
 
 MERGE = (
-    Choice("severity", FILTERS, "The least that counts (default FATAL).", "WORD"),
+    Choice("severity", FILTERS, "Lowest severity that counts (default FATAL).", "WORD"),
     Choice(
         "steps",
         FILTERS,
-        "Which, in order: severity, alerts, temporal, spatial, causal, clusters (default "
-        "severity,temporal,spatial,causal; alerts for severity where the log tells none).",
+        "Filters in order: severity, alerts, temporal, spatial, causal, clusters (default "
+        "severity,temporal,spatial,causal; alerts instead of severity where the log has "
+        "none).",
         "STEP,...",
     ),
     Choice(
-        "temporal", FILTERS, "Same place and kind within this are one (default 5m).", "DURATION"
+        "temporal",
+        FILTERS,
+        "Merge records of the same place and kind within this time (default 5m).",
+        "DURATION",
     ),
     Choice(
-        "spatial", FILTERS, "Same kind at any place within this is one (default 5m).", "DURATION"
+        "spatial",
+        FILTERS,
+        "Merge records of the same kind at any place within this time (default 5m).",
+        "DURATION",
     ),
     Choice(
         "causal",
         FILTERS,
-        "What regularly follows another kind within this goes (default 5m).",
+        "Remove kinds of records that regularly follow another kind within this time (default 5m).",
         "DURATION",
     ),
     Choice(
         "clusters",
         FILTERS,
-        "Whatever comes within this of another record is one (default 5m).",
+        "Merge all records within this time of another (default 5m).",
         "DURATION",
     ),
     Choice(
         "rule",
         FILTERS,
-        "Measured against the record before, or the last one kept (default seen).",
+        "Measure gaps from the previous record (seen), or from the last one kept (default seen).",
         choices=("seen", "kept"),
     ),
     Choice(
         "within",
         FILTERS,
-        "The part of the machine that spatial and clusters merge over (default system).",
+        "Part of the machine over which the spatial and clusters filters merge (default system).",
         "LEVEL",
     ),
-    Choice("support", FILTERS, "Causes: times that the other must have followed (default 5).", "N"),
+    Choice(
+        "support",
+        FILTERS,
+        "Causal filter: minimum number of times that one kind followed the other (default 5).",
+        "N",
+    ),
     Choice(
         "confidence",
         FILTERS,
-        "Causes: share of the cause's occurrences that are followed (default 0.5).",
+        "Causal filter: minimum share of a kind's records that are followed by the other "
+        "(default 0.5).",
         "SHARE",
     ),
-    Choice("lift", FILTERS, "Causes: that share over what chance would give (default 2).", "X"),
+    Choice(
+        "lift", FILTERS, "Causal filter: minimum ratio of that share to chance (default 2).", "X"
+    ),
 )
 """Options of the filters: keys of `FilterSettings`."""
 
@@ -91,32 +106,32 @@ MERGE = (
 def filter_log(
     log: Annotated[
         Path,
-        typer.Argument(metavar="LOG", help="An event log of any known form: RAS or syslog."),
+        typer.Argument(metavar="LOG", help="Event log: RAS or syslog, in any known format."),
     ],
     given: Annotated[Given, TextOptions(READ, MERGE)],
     level: Annotated[
         str,
         Setting(
-            "What a node of the failures is: whole, node, card, nodecard, midplane, rack, prefix "
-            "or system",
+            "Part of the machine that counts as one node: whole, node, card, nodecard, "
+            "midplane, rack, prefix or system",
             shown="LEVEL",
             group=FILTERS,
         ),
     ] = "node",
     out: Annotated[
         Path | None,
-        Setting("Where the failures go, as our own CSV with dates and names", group=OUTPUT),
+        Setting("File for the failures: forestall's own CSV, with dates and names", group=OUTPUT),
     ] = None,
     names: Annotated[
-        Path | None, Setting("Where the names of the nodes go: node,name", group=OUTPUT)
+        Path | None, Setting("File for the names of the nodes: node,name", group=OUTPUT)
     ] = None,
     records: Annotated[
-        Path | None, Setting("Where the records that are left go", group=OUTPUT)
+        Path | None, Setting("File for the records that remain", group=OUTPUT)
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Turn the records of an event log into failures, and say what each filter took."""
+    """Turn the records of an event log into failures, and show what each filter removed."""
     settings, reading = events_filter.settings_of(given), events_filter.reading_of(given)
     with ProgressBar("megabytes", quiet=quiet) as bar:
         done = events_filter.study(log, reading, settings, level, bar)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 from pydantic import Field
@@ -26,10 +27,13 @@ with lazily():
     from forestall.traces.metrics import write
     from forestall.traces.ras import write as ras_write
 
-MADE = "What is made up"
+if TYPE_CHECKING:
+    from forestall.app.logs import WrittenLog
+
+MADE = "Generated log"
 
 Folder: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The folder to write into (made where missing).")
+    Path, typer.Argument(metavar="DIR", help="Folder to write into (created if missing).")
 ]
 TableOut: TypeAlias = Annotated[
     Path, typer.Argument(metavar="OUT", help="The file to write, .csv (packed too) or .parquet.")
@@ -37,14 +41,25 @@ TableOut: TypeAlias = Annotated[
 JobsOut: TypeAlias = Annotated[
     Path, typer.Argument(metavar="OUT", help="The job log to write, .csv, .parquet or .swf.")
 ]
-Period: TypeAlias = Annotated[int, Setting("Between samples, such as 60s", unit="s", typed="60s")]
-Seed: TypeAlias = Annotated[Annotated[int, Field(ge=0)], Setting("Of all that is drawn")]
+Period: TypeAlias = Annotated[
+    int, Setting("Time between samples, such as 60s", unit="s", typed="60s")
+]
+Seed: TypeAlias = Annotated[Annotated[int, Field(ge=0)], Setting("Seed of the random numbers")]
 Count: TypeAlias = Annotated[int, Field(ge=1)]
 Nodes: TypeAlias = Annotated[Count, Setting("Nodes of the machine")]
 Out: TypeAlias = Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")]
 
+
+def tell_written(done: WrittenLog, *, as_json: bool) -> None:
+    """Print what was written."""
+    if as_json:
+        say_json(asdict(done))
+    else:
+        say(done.text)
+
+
 made = group_of(
-    "Make up a log from published models.",
+    "Generate a log from published models.",
     "forestall traces generate jobs jobs.swf --nodes 128 --days 14 --load 0.8",
     "forestall traces generate failures failures.csv --nodes 128 --days 365",
 )
@@ -59,21 +74,19 @@ made = group_of(
 def generate_jobs(
     out: Out,
     nodes: Nodes = 128,
-    count: Annotated[int | None, Setting("How many jobs; or:")] = None,
-    days: Annotated[float | None, Setting("from how many days", shown="DAYS")] = None,
+    count: Annotated[int | None, Setting("Number of jobs; or use {days}")] = None,
+    days: Annotated[float | None, Setting("Number of days to generate", shown="DAYS")] = None,
     load: Annotated[
         float | None,
-        Setting("Offered load, such as 0.8 (default: as the model has it)", shown="SHARE"),
+        Setting("Offered load, such as 0.8 (default: the model's)", shown="SHARE"),
     ] = None,
-    model: Annotated[Literal["all", "batch", "interactive"], Setting("Which jobs")] = "all",
+    model: Annotated[Literal["all", "batch", "interactive"], Setting("Kind of jobs")] = "all",
     seed: Seed = 1,
+    as_json: Json = False,
 ) -> None:
-    """Make up jobs by the model of Lublin and Feitelson (2003)."""
-    say(
-        logs.write_log(
-            jobs.generate_jobs(nodes, seed, count=count, days=days, load=load, model=model), out
-        )
-    )
+    """Generate jobs by the model of Lublin and Feitelson (2003)."""
+    log = jobs.generate_jobs(nodes, seed, count=count, days=days, load=load, model=model)
+    tell_written(logs.write_log(log, out), as_json=as_json)
 
 
 @command(
@@ -85,23 +98,31 @@ def generate_jobs(
 def generate_failures(
     out: Out,
     nodes: Nodes = 128,
-    days: Annotated[float, Setting("Length", shown="DAYS")] = 365,
+    days: Annotated[float, Setting("Length in days", shown="DAYS")] = 365,
     mttf_hours: Annotated[
-        float | None, Setting("Mean time between failures of a node; or:", shown="HOURS")
+        float | None, Setting("Mean time between failures of a node, in hours", shown="HOURS")
     ] = None,
     rate_per_year: Annotated[
         float | None,
-        Setting("failures a year of the whole machine (default: as LANL's system 20)", shown="N"),
+        Setting(
+            "Failures per year of the whole machine, instead of {mttf_hours} (default: as "
+            "LANL's system 20)",
+            shown="N",
+        ),
     ] = None,
-    shape: Annotated[float, Setting("Of the Weibull law; 1 is Poisson", shown="K")] = 0.7,
+    shape: Annotated[
+        float, Setting("Shape of the Weibull distribution; 1 is a Poisson process", shown="K")
+    ] = 0.7,
     heterogeneity: Annotated[
         float, Setting("Variance of the nodes' relative rates", shown="V")
     ] = 0.2,
     repair: Annotated[
         Literal["lognormal", "weibull", "constant"],
-        Setting("Law of down times, of LANL's mean of 5.9 h"),
+        Setting("Distribution of repair times, with LANL's mean of 5.9 h"),
     ] = "lognormal",
-    burst_share: Annotated[float, Setting("Failures that follow another", shown="SHARE")] = 0.05,
+    burst_share: Annotated[
+        float, Setting("Share of failures that follow another", shown="SHARE")
+    ] = 0.05,
     burst_size: Annotated[
         float, Setting("Mean number of followers of a failure that has some", shown="N")
     ] = 4.0,
@@ -109,7 +130,7 @@ def generate_failures(
         int, Setting("Nodes of a rack, in which followers stand together; 0: anywhere", shown="N")
     ] = 0,
     unpredictable: Annotated[
-        float, Setting("Only perfect predictors foresee these", shown="SHARE")
+        float, Setting("Share of failures that only perfect predictors foresee", shown="SHARE")
     ] = 0.0,
     preset: Annotated[
         str | None,
@@ -120,14 +141,16 @@ def generate_failures(
         ),
     ] = None,
     seed: Seed = 1,
+    as_json: Json = False,
 ) -> None:
-    """Make up failures: Weibull lifetimes, nodes that differ, bursts."""
+    """Generate failures: Weibull lifetimes, nodes that differ, bursts."""
     if preset is not None:
         bursts = (burst_share, burst_size, burst_rack)
         given = (mttf_hours, rate_per_year, shape, repair, bursts, unpredictable)
         if given != (None, None, 0.7, "lognormal", (0.05, 4.0, 0), 0.0):
             raise ParameterError("--preset", preset, "no other options of the law beside it")
-        say(logs.write_log(presets.preset_failures(preset, nodes, days, seed), out))
+        known = presets.preset_failures(preset, nodes, days, seed)
+        tell_written(logs.write_log(known, out), as_json=as_json)
         return
     failures = traces_failures.generate_failures(
         nodes,
@@ -141,7 +164,7 @@ def generate_failures(
         repair=repair,
         unpredictable=unpredictable,
     )
-    say(logs.write_log(failures, out))
+    tell_written(logs.write_log(failures, out), as_json=as_json)
 
 
 @command(
@@ -153,40 +176,46 @@ def generate_failures(
 def generate_ras(
     out: Out,
     nodes: Annotated[int, Setting("Nodes of the machine", group=MADE)] = 128,
-    days: Annotated[float, Setting("Length", shown="DAYS", group=MADE)] = 90,
+    days: Annotated[float, Setting("Length in days", shown="DAYS", group=MADE)] = 90,
     mttf_hours: Annotated[
-        float, Setting("Mean time between failures of a node", shown="HOURS", group=MADE)
+        float, Setting("Mean time between failures of a node, in hours", shown="HOURS", group=MADE)
     ] = 7305,
     burst_share: Annotated[
-        float, Setting("Failures that follow one of their cause", shown="SHARE", group=MADE)
+        float,
+        Setting(
+            "Share of failures that follow another of the same cause", shown="SHARE", group=MADE
+        ),
     ] = 0.333,
     repeats: Annotated[
-        float, Setting("Further records of a failure by its node", shown="N", group=MADE)
+        float, Setting("Repeated records of a failure by its node", shown="N", group=MADE)
     ] = 5.0,
     echoes: Annotated[
         float, Setting("Records of a failure by other nodes", shown="N", group=MADE)
     ] = 3.0,
     warned: Annotated[
-        float, Setting("Failures that records warn of beforehand", shown="SHARE", group=MADE)
+        float, Setting("Share of failures announced by earlier records", shown="SHARE", group=MADE)
     ] = 0.5,
     lead_hours: Annotated[
-        float, Setting("Mean time from first warning to failure", shown="HOURS", group=MADE)
+        float,
+        Setting("Mean time from first warning to failure, in hours", shown="HOURS", group=MADE),
     ] = 1.0,
     false_warnings: Annotated[
-        float, Setting("Warnings of nothing, a node and day", shown="N", group=MADE)
+        float, Setting("False warnings per node and day", shown="N", group=MADE)
     ] = 0.002,
     noise: Annotated[
-        float, Setting("Records of no failure, a node and day", shown="N", group=MADE)
+        float, Setting("Records unrelated to failures, per node and day", shown="N", group=MADE)
     ] = 2.0,
     fatal_noise: Annotated[
-        float, Setting("Those of them that are FATAL", shown="SHARE", group=MADE)
+        float, Setting("Share of those records that are FATAL", shown="SHARE", group=MADE)
     ] = 0.0,
-    seed: Annotated[int, Setting("Of all that is drawn", group=MADE)] = 1,
+    seed: Annotated[int, Setting("Seed of the random numbers", group=MADE)] = 1,
     truth: Annotated[
-        Path | None, Setting("Where the true failures go: our own CSV and more", group=OUTPUT)
+        Path | None,
+        Setting("File for the true failures: forestall's own CSV with more columns", group=OUTPUT),
     ] = None,
+    as_json: Json = False,
 ) -> None:
-    """Make up an event log with known failures, told many times over, and warnings before them.
+    """Generate an event log with known failures, told many times over, and warnings before them.
 
     OUT is a .csv (.gz, .xz and .zst are packed) or a .parquet file.
     """
@@ -205,12 +234,16 @@ def generate_ras(
         noise=ras.Noise(noise, fatal_noise),
     )
     ras_write.write_ras(log, out)
-    say(f"{len(log):,} records of {len(failures):,} failures on {nodes:,} nodes in {out}")
     if truth is not None:
         events_filter.write_truth(failures, known, truth)
-        say(
-            f"{len(failures):,} failures, {int(known.warned.sum()):,} of them warned of, in {truth}"
-        )
+    warned_of = int(known.warned.sum())
+    if as_json:
+        counts = {"records": len(log), "failures": len(failures), "warned_of": warned_of}
+        say_json({"file": str(out), "truth": truth and str(truth), **counts})
+        return
+    say(f"{len(log):,} records of {len(failures):,} failures on {nodes:,} nodes in {out}")
+    if truth is not None:
+        say(f"{len(failures):,} failures, {warned_of:,} of them warned of, in {truth}")
 
 
 def lengths_of(text: str) -> tuple[int, ...]:
@@ -236,19 +269,23 @@ def hours_of(text: str) -> tuple[float, float]:
 def generate_memory(
     folder: Folder,
     nodes: Annotated[Count, Setting("Nodes of the machine")] = 288,
-    days: Annotated[float, Setting("Length", shown="DAYS")] = 16,
+    days: Annotated[float, Setting("Length in days", shown="DAYS")] = 16,
     jobs: Annotated[
         int | None,
-        Setting("How many jobs (default: the paper's 4,178 on 288 nodes in 16 days, in scale)"),
+        Setting(
+            "Number of jobs (default: scaled from the paper's 4,178 jobs on 288 nodes in 16 days)"
+        ),
     ] = None,
-    relation: Annotated[float, Setting("How strongly lost memory kills; 0: not", shown="R")] = 1.0,
-    load: Annotated[float, Setting("Of the node-time, taken by jobs", shown="SHARE")] = 0.7,
+    relation: Annotated[
+        float, Setting("How strongly lost memory makes jobs fail; 0: not at all", shown="R")
+    ] = 1.0,
+    load: Annotated[float, Setting("Share of node-time used by jobs", shown="SHARE")] = 0.7,
     period: Period = 60,
-    format: Annotated[Literal["parquet", "csv"], Setting("Of the samples")] = "parquet",
+    format: Annotated[Literal["parquet", "csv"], Setting("File format of the samples")] = "parquet",
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
-    """Make up jobs and memory samples of nodes that lose memory to jobs (Brandt et al.).
+    """Generate jobs and memory samples of nodes that lose memory to jobs (Brandt et al.).
 
     Writes jobs.csv, metrics.parquet (or .csv), and what was put in: truth.csv (a row a job) and
     leaks.csv (what each node lacks, from when).
@@ -277,31 +314,36 @@ def generate_memory(
 @command(
     made,
     "hosts",
-    "forestall traces generate hosts hosts.csv --hosts 20 --days 90 --period 60s",
-    "forestall traces generate hosts hosts.parquet --hosts 20 --days 91 --period 6s --speeds "
+    "forestall traces generate hosts hosts.csv --count 20 --days 90 --period 60s",
+    "forestall traces generate hosts hosts.parquet --count 20 --days 91 --period 6s --speeds "
     "speeds.csv",
 )
 def generate_hosts(
     out: TableOut,
-    hosts: Annotated[Count, Setting("How many")] = 20,
-    days: Annotated[float, Setting("Length", shown="DAYS")] = 90,
+    hosts: Annotated[Count, Setting("Number of hosts")] = 20,
+    days: Annotated[float, Setting("Length in days", shown="DAYS")] = 90,
     period: Period = 60,
-    th1: Annotated[float, Setting("Load at which a guest steps back", shown="SHARE")] = 0.2,
-    th2: Annotated[float, Setting("Load at which a guest has to end", shown="SHARE")] = 0.6,
-    guest_memory: Annotated[float, Setting("That a guest needs", shown="SHARE")] = 0.1,
+    th1: Annotated[
+        float, Setting("Load above which a guest gets lowest priority", shown="SHARE")
+    ] = 0.2,
+    th2: Annotated[float, Setting("Load above which a guest has to leave", shown="SHARE")] = 0.6,
+    guest_memory: Annotated[
+        float, Setting("Share of memory that a guest needs", shown="SHARE")
+    ] = 0.1,
     owners: Annotated[
         Literal["alike", "own"],
         Setting(
-            "Heavy work at the same hours on some days, or at an owner's own hours on nearly every "
-            "workday"
+            "Owners' habits: heavy work at the same hours on some days (alike), or at each "
+            "owner's own hours on most workdays (own)"
         ),
     ] = "alike",
     speeds: Annotated[
-        Path | None, Setting("Write clock rate ratios from 0.7 to 1.3, too", shown="FILE.csv")
+        Path | None, Setting("Also write clock rate ratios from 0.7 to 1.3", shown="FILE.csv")
     ] = None,
     seed: Seed = 1,
+    as_json: Json = False,
 ) -> None:
-    """Make up CPU load and free memory of hosts that their owners use, day by day alike.
+    """Generate CPU load and free memory of hosts that their owners use, day by day alike.
 
     A host that is away has no samples. Time 0 is a Monday, 0:00 UTC. This is what simulate --model
     cycle reads by --hosts, and the speeds by --host-speeds.
@@ -312,12 +354,15 @@ def generate_hosts(
         hosts, days, seed, period, th1=th1, th2=th2, guest_memory=guest_memory, owners=owners
     )
     write.write_metrics(metrics, out)
-    beside = ""
     if speeds is not None:
         host_speeds.write_speeds(
             [str(k) for k in range(hosts)], guests.draw_speeds(hosts, seed), speeds
         )
-        beside = f", and their speeds in {speeds}"
+    if as_json:
+        counts = {"samples": len(metrics), "hosts": hosts}
+        say_json({"file": str(out), "speeds": speeds and str(speeds), **counts})
+        return
+    beside = "" if speeds is None else f", and their speeds in {speeds}"
     say(f"{len(metrics):,} samples of {hosts:,} hosts in {out}{beside}")
 
 
@@ -325,12 +370,14 @@ def generate_hosts(
     made,
     "guests",
     "forestall traces generate guests guests.csv --count 500 --days 28",
-    "forestall traces generate guests guests.csv --lengths 30m,1h,2h --hours 9:17 --seed 7",
+    "forestall traces generate guests guests.csv --lengths 30m,1h,2h --submit-hours 9:17 --seed 7",
 )
 def generate_guests(
     out: JobsOut,
-    count: Annotated[Count, Setting("How many jobs")] = 500,
-    days: Annotated[Count, Setting("On which they are submitted", shown="DAYS")] = 28,
+    count: Annotated[Count, Setting("Number of jobs")] = 500,
+    days: Annotated[
+        Count, Setting("Number of days on which jobs are submitted", shown="DAYS")
+    ] = 28,
     lengths: Annotated[
         tuple[int, ...],
         Setting(
@@ -342,14 +389,20 @@ def generate_guests(
     ] = (),
     hours: Annotated[
         tuple[float, float],
-        Setting("Between which hours of the day", shown="FROM:TO", read=hours_of, typed="6:22"),
+        Setting(
+            "Hours of the day between which jobs are submitted",
+            shown="FROM:TO",
+            read=hours_of,
+            typed="6:22",
+        ),
     ] = (6, 22),
     seed: Seed = 1,
+    as_json: Json = False,
 ) -> None:
-    """Make up guest jobs of one processor each, submitted evenly between two hours of the day.
+    """Generate guest jobs of one processor each, submitted evenly between two hours of the day.
 
     Time 0 is a Monday's midnight. The defaults are the workload of the FALCON slides (Bagchi et
     al.).
     """
     made = guests.generate_guests(count, seed, days=days, lengths=lengths, hours=hours)
-    say(logs.write_log(made, out))
+    tell_written(logs.write_log(made, out), as_json=as_json)

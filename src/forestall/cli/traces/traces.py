@@ -12,7 +12,7 @@ from forestall._lazy import lazily
 from forestall.cli.choice import Given, TextOptions
 from forestall.cli.registry import command, group_of
 from forestall.cli.runs.options import READING, Json
-from forestall.cli.screen import say, say_json, show
+from forestall.cli.screen import say_json, show
 from forestall.cli.traces import filter as traces_filter
 from forestall.cli.traces import generate as traces_generate
 from forestall.model.settings import Setting
@@ -26,7 +26,7 @@ Reading: TypeAlias = Annotated[
 ]
 Count: TypeAlias = Annotated[int, Field(ge=1)]
 app = group_of(
-    "Say what is in a log, write it in another format, filter it, or make one up.",
+    "Describe a log, convert it, filter it, or generate one.",
     "forestall traces info jobs.swf",
     "forestall traces generate --help",
 )
@@ -44,19 +44,19 @@ def info(
     given: Reading,
     nodes: Annotated[
         Count | None,
-        Setting("Nodes of the machine, for the load (default: as the log tells)"),
+        Setting("Nodes of the machine, to compute the load (default: from the log)"),
     ] = None,
     kind: Annotated[
         Literal["log", "events", "metrics", "records"] | None,
         Setting(
-            "Jobs or failures, events, metrics of nodes, accounting records of jobs (default: as "
-            "it looks; jobs or failures first)",
+            "Kind of log: jobs, failures, events, node metrics or accounting records (default: "
+            "detected; jobs or failures first)",
             option="as",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what is in a log: span, counts, sizes, load, gaps, oddities.
+    """Describe a log: span, counts, sizes, load, gaps, oddities.
 
     FILE holds jobs, failures, events, metrics of nodes, or accounting records of jobs.
     """
@@ -83,19 +83,20 @@ def convert(
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
     given: Reading,
+    as_json: Json = False,
 ) -> None:
     """Write a job log as SWF, CSV or Parquet (by the name of OUT), a failure log as our own CSV.
 
     Names that end in .gz, .xz or .zst are packed.
     """
-    say(logs.write_log(logs.read_log(log, given), out))
+    traces_generate.tell_written(logs.write_log(logs.read_log(log, given), out), as_json=as_json)
 
 
 command(
     app,
     "filter",
     "forestall traces filter BGL.log --out failures.csv",
-    "forestall traces filter BGL.log --steps alerts,temporal,spatial --level midplane",
+    "forestall traces filter BGL.log --steps alerts,temporal,spatial --granularity midplane",
     "forestall traces filter messages.gz --year 2024 --severity ERROR --temporal 10m --json",
 )(traces_filter.filter_log)
 app.add_typer(traces_generate.made, name="generate")

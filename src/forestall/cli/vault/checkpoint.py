@@ -35,14 +35,15 @@ Stores: TypeAlias = Annotated[
     typer.Option(
         "--store",
         metavar="URL",
-        help="A storage host, once for each: a folder, file://, forestall://HOST:PORT (forestall "
-        "storage serve), sftp://, s3://, gs://, az://.",
+        help="A storage host; repeat it for each host: a folder, file://, "
+        "forestall://HOST:PORT (see forestall storage serve), sftp://, s3://, gs:// or "
+        "az://.",
         show_default=False,
     ),
 ]
 KeyFile: TypeAlias = Annotated[
     Path | None,
-    Setting("The file with the key of an encrypted vault; a new vault begins encrypted with it",
+    Setting("Key file of an encrypted vault; a new vault is encrypted with it",
             option="key", shown="FILE"),
 ]  # fmt: skip
 Ids: TypeAlias = Annotated[
@@ -51,10 +52,10 @@ Ids: TypeAlias = Annotated[
 ]
 
 app = group_of(
-    "Save files on storage hosts so that some of these may be lost, and bring them back.",
+    "Save files on several storage hosts, and restore them even if some hosts are lost.",
     "forestall checkpoint save work --store /a --store /b --store /c --data 2 --parity 1",
     "forestall checkpoint list --store /a --store /b --store /c",
-    "forestall checkpoint restore latest --store /a --store /b --store /c --to again",
+    "forestall checkpoint restore latest --store /a --store /b --store /c --out again",
 )
 
 
@@ -117,20 +118,21 @@ def _placed(layout: str, told: dict[str, Any]) -> str:
 @command(
     app,
     "restore",
-    "forestall checkpoint restore latest --store /a --store /b --to again",
-    "forestall checkpoint restore 20261123T0930 --store /a --store /b --to again --json",
+    "forestall checkpoint restore latest --store /a --store /b --out again",
+    "forestall checkpoint restore 20261123T0930 --store /a --store /b --out again --json",
 )
 def restore(
     name: Annotated[
-        str, typer.Argument(metavar="ID", help="The checkpoint, a beginning of its id, or latest.")
+        str,
+        typer.Argument(metavar="ID", help="Id of the checkpoint, the beginning of it, or latest."),
     ],
     store: Stores,
-    to: Annotated[Path, Setting("A folder that is empty or not there yet", shown="DIR")],
+    to: Annotated[Path, Setting("Folder to restore into: empty or not there yet", shown="DIR")],
     key: KeyFile = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Make a checkpoint's files anew; they are all there and checked, or none is.
+    """Restore a checkpoint's files: all of them, checked, or none.
 
     Exit code 3: too few pieces are left.
     """
@@ -149,7 +151,7 @@ def restore(
 @command(app, "list", "forestall checkpoint list --store /a --store /b --json")
 def list_(
     store: Stores,
-    label: Annotated[str | None, Setting("Only those with this label")] = None,
+    label: Annotated[str | None, Setting("Only checkpoints with this label")] = None,
     key: KeyFile = None,
     as_json: Json = False,
 ) -> None:
@@ -172,7 +174,9 @@ def list_(
 def verify(
     store: Stores,
     names: Ids = None,
-    deep: Annotated[bool, Setting("Look into the pieces, too: is it what was saved?")] = False,
+    deep: Annotated[
+        bool, Setting("Also check the content of the pieces against what was saved.")
+    ] = False,
     key: KeyFile = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -192,9 +196,9 @@ def repair(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
-    """Make pieces anew that were damaged or lost, from those that are left.
+    """Rebuild damaged or lost pieces from those that are left.
 
-    Exit code 3: of a checkpoint too few are left.
+    Exit code 3: too few pieces of a checkpoint are left.
     """
     return _looked_after(store, names, True, False, key, quiet, as_json)
 
@@ -250,18 +254,18 @@ def gc(
     store: Stores,
     forget: Annotated[
         list[str] | None,
-        typer.Option("--forget", metavar="ID", help="A checkpoint that goes; several times."),
+        typer.Option("--forget", metavar="ID", help="Checkpoint to remove; may be repeated."),
     ] = None,
-    keep_last: Annotated[int | None, Setting("Of each label only so many stay")] = None,
+    keep_last: Annotated[
+        int | None, Setting("Keep only this many checkpoints of each label")
+    ] = None,
     keep_within: Annotated[
-        str | None, Setting("And all that are younger than this", shown="DURATION")
+        str | None, Setting("Also keep all checkpoints younger than this", shown="DURATION")
     ] = None,
     wait: Annotated[str, Setting("How long to wait for saves under way", shown="DURATION")] = "0",
     repack: Annotated[
         float | None,
-        Setting(
-            "Write anew what is needed of packs of which less than this share is (default: 0.5)"
-        ),
+        Setting("Rewrite packs of which less than this share is still needed (default: 0.5)"),
     ] = None,
     key: KeyFile = None,
     quiet: Quiet = False,
@@ -300,7 +304,7 @@ def gc(
 
 @command(app, "stat", "forestall checkpoint stat --store /a --store /b")
 def stat(store: Stores, key: KeyFile = None, as_json: Json = False) -> None:
-    """Say how much is in a vault and how it lies on its hosts."""
+    """Show how much a vault holds and how it is spread over its hosts."""
     told = checkpoints.state_of(store, key=key)
     if as_json:
         say_json(told)
@@ -315,10 +319,16 @@ def stat(store: Stores, key: KeyFile = None, as_json: Json = False) -> None:
 
 @command(app, "key", "forestall checkpoint key vault.key")
 def key(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file that is not there.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The key file to create; it must not exist.")
+    ],
+    as_json: Json = False,
 ) -> None:
     """Make a key for an encrypted vault; without it nothing there can be read: keep it safe."""
     checkpoints.new_key(path)
+    if as_json:
+        say_json({"key": str(path)})
+        return
     say(f"Written: {path}. Whoever loses it loses all that is encrypted with it.", error=True)
 
 

@@ -34,28 +34,31 @@ app = typer.Typer()
 def run(
     typed: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CMD ARGS...", help="What to run, after --.", show_default=False),
+        typer.Argument(metavar="CMD ARGS...", help="Command to run, after --.", show_default=False),
     ] = None,
     store: Annotated[
         list[str] | None,
         typer.Option(
             "--store",
             metavar="URL",
-            help="A storage host of the vault, once for each, as for forestall checkpoint.",
+            help="A storage host of the vault, as for forestall checkpoint; repeat it for each "
+                 "host.",
             show_default=False,
         ),
     ] = None,
     name: Annotated[
         str | None,
-        Setting("By which the run is found again (default: after the command)", shown="NAME"),
+        Setting(
+            "Name of the run, to find it again (default: taken from the command)", shown="NAME"
+        ),
     ] = None,
     files: Annotated[
         list[Path] | None,
         typer.Option(
             "--files",
             metavar="PATH",
-            help="A file or folder that the program goes on from, once for each; with criu, one "
-            "that is saved with those it writes to.",
+            help="A file or folder the program resumes from; may be repeated. With criu: saved "
+                 "along with the files it writes to.",
             show_default=False,
         ),
     ] = None,
@@ -65,16 +68,16 @@ def run(
     placing: stores.PlacingOptions,
     key: KeyFile = None,
     account: Annotated[
-        Path | None, Setting("Write what the run came to into this file, as JSON", shown="FILE")
+        Path | None, Setting("Write the outcome of the run to this file, as JSON", shown="FILE")
     ] = None,
     save_now: Annotated[
         bool,
-        Setting("Have the run with this {name} on this host saved now, and wait until it is in the "
+        Setting("Save the run of this {name} on this host now, and wait until it is in the "
                 "vault"),
     ] = False,
     quiet: Quiet = False,
 ) -> int:  # fmt: skip
-    """Run a program so that it outlives its machine; ends with its exit code.
+    """Run a program that survives the loss of its machine; exits with its exit code.
 
     It is saved into a vault while it runs. Started again with the same --name and command, here or
     elsewhere, it goes on from the last complete checkpoint. Ctrl-C and SIGTERM save it once more

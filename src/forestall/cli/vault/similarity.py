@@ -37,7 +37,8 @@ def similarity(
         typer.Option(
             "--chunks",
             metavar="HOW:KIB",
-            help="How to cut, several times (default: content:4, :16, :64, :256 and blocks:4).",
+            help="How to cut files into chunks; may be repeated (default: content:4, :16, :64, "
+            ":256 and blocks:4).",
             show_default=False,
         ),
     ] = None,

@@ -29,12 +29,15 @@ with lazily():
     from forestall.web.storage import service
 
 Folder: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The daemon's folder.", show_default=False)
+    Path, typer.Argument(metavar="DIR", help="Folder of the daemon.", show_default=False)
 ]
 Stores: TypeAlias = Annotated[
     list[str],
     typer.Option(
-        "--store", metavar="URL", help="A storage host, once for each.", show_default=False
+        "--store",
+        metavar="URL",
+        help="A storage host; repeat it for each host.",
+        show_default=False,
     ),
 ]
 Tokens: TypeAlias = Annotated[
@@ -42,7 +45,7 @@ Tokens: TypeAlias = Annotated[
 ]
 
 app = group_of(
-    "Keep checkpoints of other machines on this one's disk, and say how storage hosts are.",
+    "Store other machines' checkpoints on this one's disk, and show the state of storage hosts.",
     "forestall storage serve /scratch/vault --quota 200GiB --clients 8",
     "forestall storage token add alice /scratch/vault",
     "forestall storage list --store forestall://n1:9140 --store forestall://n2:9140",
@@ -88,7 +91,7 @@ def list_(
     choosing: stores.ChoosingOptions,
     stake: stores.StakeOptions,
     no_measure: Annotated[
-        bool, Setting("Send nothing; else each host whose speed is not known gets 1 MiB")
+        bool, Setting("Do not measure; otherwise 1 MiB is sent to each host of unknown speed")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -137,10 +140,12 @@ def _loads(one: dict[str, Any]) -> str:
 )
 def watch(
     store: Stores,
-    every: Annotated[str, Setting("Between two looks", shown="DURATION")] = "1m",
+    every: Annotated[str, Setting("Time between two checks", shown="DURATION")] = "1m",
     span: Annotated[
         str | None,
-        Setting("How long (default: until Ctrl-C or SIGTERM)", option="for", shown="DURATION"),
+        Setting(
+            "How long to watch (default: until Ctrl-C or SIGTERM)", option="for", shown="DURATION"
+        ),
     ] = None,
 ) -> None:
     """Look at storage hosts again and again, so that saves know which are up when this machine is
@@ -161,7 +166,7 @@ def watch(
     "import",
     "forestall storage import n1-agent n2-agent --store forestall://n1:9140 --store "
     "forestall://n2:9140",
-    "forestall storage import agent --store /scratch/vault --host n1=/scratch/vault",
+    "forestall storage import agent --store /scratch/vault --host-url n1=/scratch/vault",
 )
 def import_(
     paths: Annotated[
@@ -174,7 +179,7 @@ def import_(
         typer.Option(
             "--host",
             metavar="NAME=URL",
-            help="Which store the agent's host NAME is, where its URL does not say.",
+            help="Store URL of the agent's host NAME, where it cannot be told from the URL.",
         ),
     ] = None,
     as_json: Json = False,
@@ -234,10 +239,11 @@ def revoke(
     ],
     folder: Folder,
     tokens: Tokens = None,
+    as_json: Json = False,
 ) -> None:
     """Forget the tokens of a client, or one by its id; a running daemon knows at once. What the
     client stored stays."""
-    revoke_tokens(_store(folder, tokens), which)
+    revoke_tokens(_store(folder, tokens), which, as_json=as_json)
 
 
 def _store(folder: Path, tokens: Path | None) -> api_tokens.TokenStore:

@@ -35,28 +35,33 @@ class GuestSettings:
     """
 
     wait: Annotated[
-        bool, Setting("Wait for the host to be free; else end with code 75 where it is not")
+        bool, Setting("Wait until the host is free, or exit with code 75 if it is not")
     ] = True
     th1: float = TH1
     th2: float = TH2
     hold: Annotated[
-        float, Setting("Such a load for longer ends it", shown="DURATION", group=HOST)
+        float,
+        Setting(
+            "How long a load above {th2} may last before the guest is ended",
+            shown="DURATION",
+            group=HOST,
+        ),
     ] = HOLD
     calm: Annotated[
         float,
         Setting(
-            "How long the load must be low before it is raised, or started again",
+            "How long the load must stay low before the guest runs faster or starts again",
             shown="DURATION", group=HOST,
         ),
     ] = CALM  # fmt: skip
-    every: Annotated[float, Setting("Between looks at the host", shown="DURATION", group=HOST)] = (
-        1.0
-    )
+    every: Annotated[
+        float, Setting("Time between checks of the host", shown="DURATION", group=HOST)
+    ] = 1.0
     steps: Annotated[
         str,
         Setting(
-            "Owner's loads up to which it runs this many nice values below normal, such as "
-            "0.3:5,0.45:10 (default: as calibrated, else none)",
+            "Priority by load: up to each load of the owner, the nice value of the guest, such "
+            "as 0.3:5,0.45:10 (default: as calibrated, else none)",
             shown="LOAD:NICE,...", group=HOST,
         ),
     ] = ""  # fmt: skip
@@ -67,15 +72,15 @@ class GuestSettings:
     checkpoint: Annotated[
         str,
         Setting(
-            "For the shell: writes a checkpoint of the guest, whose process is "
-            "$FORESTALL_GUEST_PID, before it returns with code 0",
+            "Shell command that writes a checkpoint of the guest, process "
+            "$FORESTALL_GUEST_PID, and then exits with code 0",
             shown="CMD", group=CHECKPOINTS,
         ),
     ] = ""  # fmt: skip
     resume: Annotated[
         str,
         Setting(
-            "For the shell: goes on from the checkpoint (default: CMD again, with "
+            "Shell command that resumes from the checkpoint (default: CMD again, with "
             "FORESTALL_GUEST_CHECKPOINT=1)",
             shown="CMD", group=CHECKPOINTS,
         ),
@@ -83,26 +88,27 @@ class GuestSettings:
     checkpoint_every: Annotated[
         float,
         Setting(
-            "Running time between checkpoints while nothing is wrong; 0: none",
+            "Running time between checkpoints; 0: none",
             shown="DURATION", group=CHECKPOINTS, typed="0",
         ),
     ] = 0.0  # fmt: skip
     checkpoint_timeout: Annotated[
         float,
-        Setting(
-            "After which a checkpoint has failed", shown="DURATION", group=CHECKPOINTS, typed="60s"
-        ),
+        Setting("Time limit of a checkpoint", shown="DURATION", group=CHECKPOINTS, typed="60s"),
     ] = 60.0
     grace: Annotated[
         float,
-        Setting("How long it stands still without a manager before it is ended", shown="DURATION"),
+        Setting(
+            "How long a guest may stay stopped without its manager before it is ended",
+            shown="DURATION",
+        ),
     ] = 300.0
     patience: float = 5.0
     silence: float = 15.0
     tell: Annotated[
         str,
         Setting(
-            "Told of each change, as a line of JSON: a command for the shell, file:PATH or "
+            "Where to report each change as a line of JSON: a shell command, file:PATH or "
             "unix:PATH",
             shown="CMD",
         ),

@@ -44,9 +44,9 @@ class CycleParameters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     scheduler: Annotated[str, SCHEDULERS] = setting(
-        "falcon", "Who places jobs: by what is foretold of hosts (falcon-slides: as the slides "
-        "have it), by best rank, by the truth, or module:Class, a scheduler of your own, whose "
-        "module is imported",
+        "falcon", "Scheduler of guests: by predicted availability (falcon; falcon-slides: as "
+                  "in the slides), by rank (condor), with perfect knowledge (omniscient), or "
+                  "module:Class, your own, which is imported",
         about="by what is foretold of hosts, by the same "
         "[as the slides have it](models/cycle-sharing/index.md#as-the-slides-have-it), by best "
         "rank (blind to failures), by the truth; "
@@ -54,16 +54,17 @@ class CycleParameters(BaseModel):
         label="Scheduler", order=("condor", _SLIDES, "falcon", "omniscient"),
     )  # fmt: skip
     rank: Literal["idle", "speed"] = setting(
-        "idle", "Condor: speed times idle share now, or speed alone",
+        "idle", "Rank of hosts for Condor: speed times idle share, or speed alone",
         about="of `condor`: speed x (1 - load) now, or speed",
         only=_CONDOR,
     )  # fmt: skip
     job_length: Positive | None = setting(
-        None, "Run time of every job on an idle host of speed 1",
+        None, "Run time of each job on an idle host of speed 1",
         unit="s", absent="log", unset="the log's", label="Job length", axis="hours",
     )  # fmt: skip
     restart: Literal["scratch", "checkpoint"] = setting(
-        "scratch", "Where a job goes on that lost its host",
+        "scratch", "Where a job resumes that lost its host: from scratch or from its last "
+                   "checkpoint",
         order=("scratch", "checkpoint"),
     )  # fmt: skip
     checkpoint_interval: Positive | None = setting(
@@ -73,21 +74,21 @@ class CycleParameters(BaseModel):
         only=_CHECKPOINTS,
     )  # fmt: skip
     checkpoint_overhead: Seconds = setting(
-        0, "Pause of a checkpoint",
+        0, "Time to write a checkpoint",
         unit="s", group="checkpoints", label="Checkpoint overhead", only=_CHECKPOINTS,
     )  # fmt: skip
     checkpoint_at_end: bool = setting(
-        True, "With {restart} checkpoint: save a guest whose host its owner takes back",
+        True, "With {restart} checkpoint: save a guest when the owner takes the host back",
         about="a guest is saved as its host goes into S3 or S4",
         only=_CHECKPOINTS, rare=True,
     )  # fmt: skip
     restart_overhead: Seconds = setting(
-        0, "Pause at the start from a checkpoint", unit="s", only=_CHECKPOINTS, rare=True
+        0, "Time to restart from a checkpoint", unit="s", only=_CHECKPOINTS, rare=True
     )
     vault: VaultStores = None
     move_below: Share | None = setting(
-        None, "Chance that a host stays for {look_ahead} below which Falcon saves its guest and "
-        "lets it go on elsewhere, where that is foreseen to end it earlier",
+        None, "Falcon moves a guest when the probability that its host stays available for "
+              "{look_ahead} falls below this, and the guest would finish earlier elsewhere",
         about="chance that a host stays for `look_ahead` below which Falcon, either one, saves its "
         "guest and lets it go on elsewhere, where that is foreseen to end it earlier "
         "([moves](models/cycle-sharing/falcon.md#moves-before-the-owner-comes))",
@@ -95,41 +96,41 @@ class CycleParameters(BaseModel):
         axis="share", only=_CHECKPOINTS,
     )  # fmt: skip
     look_ahead: Positive = setting(
-        3600, "For how long a guest's host is asked to stay",
+        3600, "How far ahead {move_below} looks",
         about="for how long a guest's host is asked to stay, see `move_below`",
         unit="s", group="checkpoints", label="Look-ahead of moves", axis="hours",
         only=_CHECKPOINTS, rare=True,
     )  # fmt: skip
     look_every: Annotated[int, Field(ge=60, le=DAY)] = setting(
-        900, "Time between such questions",
+        900, "Time between two checks of {move_below}",
         about="between such questions, of all guests at once",
         unit="s", group="checkpoints", label="Time between looks", only=_CHECKPOINTS, rare=True,
     )  # fmt: skip
     retry: Annotated[int, Field(ge=1, le=3650 * DAY)] = setting(
         300,
-        "Wait while no host is free, then try again",
+        "Time between two tries to find a free host",
         unit="s",
         label="Time until a new try",
         rare=True,
     )
     retries: Annotated[int, Field(ge=0, le=1_000_000)] = setting(
-        1, "New tries before a job that never started is given up",
+        1, "Number of retries before a job that never started is given up",
         about="new tries before a job that never started is given up as unscheduled; jobs that "
         "lost their host are tried until they end",
         label="New tries", axis="count", rare=True,
     )  # fmt: skip
     th1: Share = setting(
-        0.2, "Load above which a guest steps back",
+        0.2, "Load above which a guest gets lowest priority",
         about="load above which a host is in S2: the guest gets the lowest priority",
         allowed="at most {th2}", label="Load Th1", axis="share",
     )  # fmt: skip
     th2: Share = setting(
-        0.6, "Load above which it has to end, if that lasts",
+        0.6, "Load above which a guest has to leave, if it lasts longer than {hold}",
         about="load above which, for longer than `hold`, it is in S3: the guest has to end",
         label="Load Th2", axis="share",
     )  # fmt: skip
     hold: Seconds = setting(
-        60, "How long that, or a gap, may last",
+        60, "How long a load above {th2}, or a gap in the samples, may last",
         about="that a load above `th2`, or a gap without samples, may last",
         unit="s", label="Hold time", rare=True,
     )  # fmt: skip
@@ -139,15 +140,15 @@ class CycleParameters(BaseModel):
         label="Memory of a guest", axis="share", rare=True,
     )  # fmt: skip
     spikes: Literal["share", "stop"] = setting(
-        "share", "While load is above th2: run on with what is left, or stop",
+        "share", "During a load above {th2}: run on with what is left, or stop",
         about="above `th2`: run on with what is left, or stop", rare=True,
     )  # fmt: skip
     warm_up: Seconds = setting(
-        28 * DAY, "Of the host traces, before time 0 of the jobs, to learn from",
+        28 * DAY, "Length of the host traces used for learning, before time 0 of the jobs",
         unit="s", allowed="below the traces' length", label="Warm-up", axis="days",
     )  # fmt: skip
     history: Annotated[int, Field(ge=1, le=10_000)] = setting(
-        20, "Like days that Falcon learns from, at most",
+        20, "Maximum number of similar days that Falcon learns from",
         about="days of the same kind, weekday or weekend, that are learnt from, at most",
         shown="DAYS", label="Days learnt from", axis="count", only=_FALCON, rare=True,
     )  # fmt: skip
@@ -157,30 +158,30 @@ class CycleParameters(BaseModel):
         unit="s", label="Time between forecasts", only=_FALCON, rare=True,
     )  # fmt: skip
     predict_step: Annotated[int, Field(ge=1, le=3600)] = setting(
-        60, "Step of its forecasts",
+        60, "Time step of Falcon's forecasts",
         about="step of the semi-Markov process; at least a sample's period",
         unit="s", label="Step of forecasts", only=_FALCON, rare=True,
     )  # fmt: skip
     horizon: Annotated[int, Field(ge=3600, le=7 * DAY)] = setting(
-        DAY, "How far they reach",
+        DAY, "How far Falcon's forecasts reach",
         about="that a forecast reaches; beyond, it goes on as from its start",
         unit="s", allowed="a multiple of {predict_step}", label="Horizon of forecasts",
         axis="hours", only=_FALCON, rare=True,
     )  # fmt: skip
     pooling: Literal["partial", "none"] = setting(
-        "partial", "Draw the chances of hosts together as far as chance explains how they differ, "
-        "or take each host's own",
+        "partial", "Pool the hosts' statistics as far as chance explains their differences "
+                   "(partial), or use each host's own (none)",
         about="Falcon's chances of hosts are drawn together as far as chance explains how they "
         "differ, or each host's own",
         only=_OURS, rare=True,
     )  # fmt: skip
     load_memory: Seconds = setting(
-        7200, "In which a load now fades into the usual one in Falcon's forecasts",
+        7200, "Time in which the present load fades into the usual one in Falcon's forecasts",
         about="in which the present load fades into the usual one; 0: the usual one alone",
         unit="s", label="Time in which the present load fades", only=_OURS, rare=True,
     )  # fmt: skip
     seed: SeedNumber = setting(
-        1, "Which of the hosts of equal rank Condor takes, and nothing else",
+        1, "Seed of the choice among hosts of equal rank (Condor)",
         group="machine", only=_CONDOR,
     )  # fmt: skip
 

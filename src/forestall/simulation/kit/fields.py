@@ -49,13 +49,15 @@ MinRuntime = Annotated[
 SeedNumber = Annotated[int, Field(ge=0, lt=2**63)]
 CheckpointOverhead = Annotated[
     Seconds,
-    Setting("Pause of a checkpoint", unit="s", group="checkpoints", label="Checkpoint overhead"),
+    Setting(
+        "Time to write a checkpoint", unit="s", group="checkpoints", label="Checkpoint overhead"
+    ),
 ]
 CHECKPOINT_AXIS = "Checkpoint interval"
 Downtime = Annotated[
     Positive | Literal["log"] | None,
     Setting(
-        "Of a failed node; log takes repair times from the failure log",
+        "Downtime of a failed node; log: repair times from the failure log",
         about="how long a failed node is away ([downtimes](models/promises/index.md#downtimes)); "
         "`log`: as long as the failure log's repair took",
         unit="s", group="checkpoints", label="Downtime",
@@ -81,13 +83,13 @@ def _spelled_stores(given: str) -> str:
 VaultStores = Annotated[
     Annotated[str, AfterValidator(_spelled_stores)] | None,
     Setting(
-        "Where checkpoints go, so that they cost what size, paths and placement say and are there "
-        "only if enough pieces are: settings such as 'layout=code data=3 parity=2 size=1GiB'",
+        "Store checkpoints in a simulated vault, whose size, network and placement determine "
+        "their cost and survival: settings such as 'layout=code data=3 parity=2 size=1GiB'",
         about="where checkpoints go ([checkpoints in runs](models/vault-in-runs/index.md)): "
         "settings such as `layout=code data=3 parity=2 size=1GiB near=100MB far=10MB sites=2`; "
         "`layout` is `code`, `server`, `remote`, `submitter` or `local`",
         group="checkpoints", shown="SETTINGS",
-        unset="a checkpoint costs {checkpoint_overhead} and is always there",
+        unset="checkpoints cost {checkpoint_overhead} and are never lost",
         allowed="settings of stores",
         read=lambda text: Stores.of(text).text, rare=True,
     ),

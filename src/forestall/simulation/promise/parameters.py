@@ -69,15 +69,16 @@ class Parameters(BaseModel):
 
     nodes: Nodes = 128
     policy: Annotated[str, POLICIES] = setting(
-        "promise", "Who decides: promises with deadlines, a classic scheduler, or module:Class, a "
-        "policy of your own, whose module is imported",
+        "promise", "Scheduling policy: promises with deadlines, a classic scheduler, or "
+                   "module:Class, your own, which is imported",
         about="who decides; `module:Class` is [a policy of your "
         "own](how-to/your-own/own-policy.md)",
         group="machine", order=tuple(POLICIES),
     )  # fmt: skip
     predictor: Annotated[str, FORECASTS] = setting(
-        "trace", "What promises rest on: the log to come, seen with {accuracy} (trace), or what "
-        "was learnt: hazard or a name of `predict list` with {train}, or a predictor's file",
+        "trace", "Failure predictor: trace (sees future failures with {accuracy}), hazard or a "
+                 "name from `predict list` trained on {train}, or the file of a trained "
+                 "predictor",
         about="what promises rest on; `hazard` [learns from a training "
         "log](how-to/runs/promise-from-the-past.md), and in Python is a fitted "
         "`fs.HazardPredictor`; `learned` is a trained [predictor](models/learners/index.md): on "
@@ -91,38 +92,37 @@ class Parameters(BaseModel):
         group="prediction", shown="A", label="Prediction accuracy a",
     )  # fmt: skip
     risk: Share = setting(
-        0.9, "Least promise that users take, 0 to 1: the paper's U",
+        0.9, "Lowest probability that users accept, 0 to 1 (U of the paper)",
         about="U: least promise that users take (`promise`)",
         group="prediction", shown="U", label="User risk strategy U",
     )  # fmt: skip
     checkpoint: Annotated[str, CHECKPOINTS] | None = setting(
-        None, "Which checkpoint requests are performed",
+        None, "Checkpoint policy",
         group="checkpoints", unset="risk; none with classic policies",
     )  # fmt: skip
     checkpoint_overhead: CheckpointOverhead = 720
     checkpoint_interval: Positive = setting(
-        3600, "Progress between requests",
+        3600, "Work between checkpoints",
         about="I: progress between requests; `daly` has its own",
         unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
     )  # fmt: skip
     vault: VaultStores = None
     ring: Annotated[int, Field(ge=1, le=MOST_PIECES)] | None = setting(
-        None, "Copies of each checkpoint on a ring of the job's nodes, its own among them; 3: on "
-        "both neighbours, too",
+        None, "Copies of each checkpoint on a ring of the job's nodes, including its own; 3: "
+              "also on both neighbors",
         about="copies of each checkpoint on [a ring of the job's nodes]"
         "(models/spares-in-runs.md), its own among them; with 3 on both neighbours, too; short "
         "for `layout=ring` in {vault}",
         group="checkpoints", shown="COPIES", unset="no ring", rare=True,
     )  # fmt: skip
     spares: Annotated[int, Field(ge=0, lt=MAX_NODES)] | None = setting(
-        None, "Nodes of the highest numbers that only jobs get that have lost a node",
+        None, "Spare nodes, with the highest numbers, reserved for jobs that have lost a node",
         about="nodes of the highest numbers that only jobs get that have lost a node ([spares in "
         "runs](models/spares-in-runs.md))",
         group="checkpoints", shown="N", unset="none", only=("policy", "promise"),
     )  # fmt: skip
     failovers: Annotated[int, Field(ge=0, le=1000)] | None = setting(
-        None, "Failures that a reservation, its deadline and its promise leave room for, with "
-        "{spares}",
+        None, "Number of failures that a reservation and its promise allow for, with {spares}",
         about="failures of a job's nodes that its reservation has time for, and that its promise "
         "counts as survived, with {spares}",
         group="checkpoints", shown="K", unset="1, without {spares} 0", only=("policy", "promise"),
@@ -130,14 +130,15 @@ class Parameters(BaseModel):
     )  # fmt: skip
     downtime: Downtime = None
     placement: Annotated[str, PLACEMENTS] | None = setting(
-        None, "Nodes of least risk one by one or together, or of lowest number",
+        None, "Placement: nodes of least risk as a set (fault-aware) or one by one (least), or "
+              "of lowest number (first)",
         about="nodes of least risk, one by one or [together](models/promises/index.md#the-set-of-"
         "least-risk), or of lowest number",
         group="prediction", unset="fault-aware; first with classic policies",
     )  # fmt: skip
     topology: Annotated[str, AfterValidator(_spelled_topology)] | None = setting(
-        None, "Nodes near each other rather: contiguous, so many at a switch, switches such as "
-        "'s0=0-15 s1=16-31', or Slurm's topology.conf",
+        None, "Prefer nodes near each other: contiguous, a number of nodes per switch, "
+              "switches such as 's0=0-15 s1=16-31', or Slurm's topology.conf",
         about="which nodes are [near each other](models/promises/index.md#nodes-near-each-other), "
         "for jobs that have such rather: `contiguous`, so many nodes at a switch, switches such as "
         "`s0=0-15 s1=16-31`, or Slurm's `topology.conf`",
@@ -146,17 +147,18 @@ class Parameters(BaseModel):
         read=lambda text: topology_files.read_topology(text).text,
     )  # fmt: skip
     topology_slack: Share | None = setting(
-        None, "Probability that a promise may give up for nodes near each other, 0 to 1",
+        None, "Probability that a promise may lose in exchange for nodes near each other, 0 to "
+              "1",
         about="probability that a promise may give up for nodes near each other",
         group="prediction", shown="P", unset="0, which is only among sets of equal risk",
         only=("policy", "promise"), rare=True,
     )  # fmt: skip
     estimates: Literal["runtime", "requested"] = setting(
-        "runtime", "What reservations are computed from",
+        "runtime", "Run time estimates for reservations: actual or requested run times",
         group="machine",
     )  # fmt: skip
     overrun: Literal["cut", "extend"] = setting(
-        "cut", "What becomes of a job at the end of its requested time",
+        "cut", "What happens to a job at the end of its requested time",
         about="with `requested`: a job that runs longer is cut at its request, or its estimate is "
         "raised to its run time",
         group="machine", rare=True,
@@ -168,7 +170,8 @@ class Parameters(BaseModel):
         rare=True,
     )
     requeue: Literal["now", "original"] = setting(
-        "now", "When a killed job queues again: now, or by its first submit time",
+        "now", "Queue position of a requeued job: as submitted now, or by its original submit "
+               "time",
         about="classic policies: a killed job queues as of now, or by its first submit time",
         group="checkpoints", rare=True,
     )  # fmt: skip
@@ -179,8 +182,8 @@ class Parameters(BaseModel):
         unit="s", group="checkpoints", unset="from the log", rare=True,
     )  # fmt: skip
     users: Annotated[str, AfterValidator(_spelled)] | None = setting(
-        None, "Users who bargain, each with a least promise, patience and value of its own, in the "
-        "place of {risk}: a TOML file, or settings such as 'least=0.5:0.99 patience=0:10'",
+        None, "Users who negotiate deadlines, in place of {risk}: a TOML file, or settings "
+              "such as 'least=0.5:0.99 patience=0:10'",
         about="users who [bargain](how-to/runs/users-who-bargain.md), in the place of U: a TOML "
         "file, or settings such as `least=0.5:0.99 patience=0:10 value=1 rounds=4`",
         group="prediction", shown="FILE|SETTINGS", unset="all take {risk}",
@@ -188,7 +191,7 @@ class Parameters(BaseModel):
         only=("policy", "promise"), read=lambda text: read_users(text).text,
     )  # fmt: skip
     seed: SeedNumber = setting(
-        1, "Of whatever is drawn by chance",
+        1, "Seed of the random numbers",
         about="of the detectabilities and of users who bargain, the only things that a run draws",
         group="machine",
     )  # fmt: skip

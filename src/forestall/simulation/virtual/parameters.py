@@ -48,13 +48,13 @@ class VirtualParameters(BaseModel):
 
     nodes: Nodes = 128
     processors_per_node: Annotated[int, Field(ge=1, le=MOST_PROCESSORS)] = setting(
-        1, "What a node has",
+        1, "Processors of a node",
         about="capacity of a node; every node has the same, unless `node_sizes` says otherwise",
         label="Processors of a node", axis="count",
     )  # fmt: skip
     node_sizes: str | None = setting(
-        None, "Nodes of unlike size in place of {processors_per_node}: how many of how many "
-        "processors, in order, and of what memory, which counts with {vm_memory}",
+        None, "Nodes of different sizes, in place of {processors_per_node}: counts, processors "
+              "and, with {vm_memory}, memory, such as 48x4+16x8:64GiB",
         about="nodes of unlike size, in order, such as `48x4+16x8:64GiB`: 48 nodes of 4 "
         "processors, then 16 of 8 and 64 GiB. They make up `nodes`, and stand in place of "
         "`processors_per_node`; [memory](models/virtual-machines/index.md#nodes-of-unlike-size) "
@@ -62,117 +62,125 @@ class VirtualParameters(BaseModel):
         shown="NxP[:MEMORY]+...", unset="all alike", label="Nodes",
     )  # fmt: skip
     strategy: Annotated[str, STRATEGIES] = setting(
-        "best-fit", "How nodes are chosen for tasks; module:Class is a strategy of your own, whose "
-        "module is imported",
+        "best-fit", "How nodes are chosen for tasks; module:Class is your own strategy, which "
+                    "is imported",
         about="how nodes are chosen; `omniscient` is `best-fit` with alpha 0.5 on the true "
         "failure times, and `module:Class` [a strategy of your "
         "own](how-to/your-own/own-strategy.md)",
         order=tuple(STRATEGIES),
     )  # fmt: skip
     alpha: Share | Literal["dynamic"] = setting(
-        0.5, "Best-fit: weight of capacity against reliability, 0 to 1; dynamic: 1 less the share "
-        "of nodes foreseen to fail before the deadline",
+        0.5, "Best-fit: weight of capacity against reliability, 0 to 1; dynamic: 1 minus the "
+             "share of nodes predicted to fail before the deadline",
         about="weight of capacity against reliability in `best-fit`; `dynamic`: 1 less the share "
         "of up nodes that are foreseen to fail before the deadline",
         shown="ALPHA|dynamic", label="Weight of capacity alpha",
     )  # fmt: skip
     predictor: Annotated[str, SOURCES] = setting(
-        "synthetic", "Synthetic predictions, those recorded in the failure log, or what was learnt",
+        "synthetic", "Source of predictions: synthetic, recorded in the failure log, or a "
+                     "trained predictor",
         about="where predictions come from: made up with `prediction_accuracy`, the failure log's "
         "own column, or a predictor that has learnt; the last two as in the table above",
         group="prediction", shown="synthetic|recorded|hazard|NAME|FILE",
     )  # fmt: skip
     prediction_accuracy: Share = setting(
-        0.765, "Of the synthetic predictions, 0 to 1; a column predicted in the failure log "
-        "counts instead",
+        0.765, "Accuracy of synthetic predictions, 0 to 1; replaced by the column predicted of "
+               "the failure log, if it exists",
         about="of synthetic predictions; where the failure log has a column `predicted`, that "
         "counts",
         shown="A", label="Prediction accuracy A",
     )  # fmt: skip
     prediction_error: Literal["early", "two-sided"] = setting(
-        "early", "Synthetic predictions come too early, or half of them too late",
+        "early", "Errors of synthetic predictions: all too early, or half of them too late",
         about="whether synthetic predictions all come before the failure", rare=True,
     )  # fmt: skip
     false_negatives: Share = setting(
         0.0, "Share of failures that have no synthetic prediction, 0 to 1", shown="SHARE", rare=True
     )
     predict_every: Positive | None = setting(
-        None, "Ask a predictor that has learnt so often, beside the start and each failure of a "
-        "node",
+        None, "Also ask a trained predictor at this interval, besides at starts and node "
+              "failures",
         about="between two more questions about all nodes to a predictor that has learnt; without "
         "them it is asked at the start and after each failure (footnote 1 of the paper)",
         unit="s", unset="no more", rare=True,
     )  # fmt: skip
     lead: Seconds | None = setting(
-        None, "How long before the predicted time tasks leave a node",
+        None, "How long before a predicted failure tasks leave the node",
         unit="s", unset="what a move takes", label="Lead before the predicted time", rare=True,
     )  # fmt: skip
     migration: Annotated[str, MIGRATIONS] = setting(
-        "stop-and-copy", "How tasks move: stopped meanwhile, live, or not at all",
+        "stop-and-copy", "How tasks migrate: stopped (stop-and-copy), live (pre-copy), or not "
+                         "at all",
         about="how tasks move: without progress meanwhile, live, or not at all",
     )  # fmt: skip
     migration_cost: Seconds = setting(
-        12, "What a move takes, without {vm_memory}", unit="s", label="Time of a migration"
+        12, "Duration of a migration, without {vm_memory}", unit="s", label="Time of a migration"
     )
     vm_memory: Amount | None = setting(
-        None, "Memory of a virtual machine, which tells what a move takes",
+        None, "Memory of a virtual machine, which determines the duration of a migration",
         about="memory of a virtual machine; then `link`, and for `pre-copy` `dirty_rate`, tell "
         "what a move takes",
         unit="MiB", label="Memory of a virtual machine",
     )  # fmt: skip
-    link: Amount = setting(119.0, "Speed of the link", unit="MiB/s", label="Link", rare=True)
+    link: Amount = setting(
+        119.0, "Network speed for migrations", unit="MiB/s", label="Link", rare=True
+    )
     dirty_rate: Annotated[FiniteFloat, Field(ge=0, le=2**30)] = setting(
-        0.0, "Pre-copy: memory written meanwhile", unit="MiB/s", label="Dirty rate", rare=True
+        0.0,
+        "Pre-copy: rate at which tasks write memory",
+        unit="MiB/s",
+        label="Dirty rate",
+        rare=True,
     )
     max_downtime: Annotated[FiniteFloat, Field(gt=0, le=3600)] = setting(
-        0.3, "Pre-copy: standstill to aim at", unit="s", shown="SECONDS", rare=True
+        0.3, "Pre-copy: downtime to aim at", unit="s", shown="SECONDS", rare=True
     )
     tau: Literal["told", "learned"] = setting(
-        "told", "What a move is believed to take: what it does, or {migration_cost} at first and "
-        "then what was learnt from the moves made",
+        "told", "Assumed duration of a migration: the true one (told), or {migration_cost} at "
+                "first and then learned from past migrations (learned)",
         about="what a move is believed to take, where a node is chosen and left in time: what it "
         "does, or [what was learnt](models/virtual-machines/index.md#learned-tau) from the moves "
         "made, and `migration_cost` before the first; `vm_memory` tells what they take", rare=True,
     )  # fmt: skip
     overload_limit: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = setting(
-        None, "Share of a node's processors in use above which, for longer than {overload_hold}, "
-        "tasks leave it",
+        None, "Share of processors in use above which tasks leave a node, if it lasts longer "
+              "than {overload_hold}",
         about="share of its processors in use above which a node is too busy; after "
         "`overload_hold` [one task leaves it](models/virtual-machines/index.md#overload)",
         shown="SHARE", unset="no node is", allowed="whole thousandths", rare=True,
     )  # fmt: skip
     overload_hold: Positive = setting(
-        300, "For how long a node may be above {overload_limit}",
+        300, "How long a node may be above {overload_limit}",
         about="for how long a node may be above `overload_limit`", unit="s", rare=True,
     )  # fmt: skip
     past_deadline: Literal["stop", "run"] = setting(
-        "stop", "What becomes of tasks at their deadline", rare=True,
+        "stop", "What happens to tasks at their deadline", rare=True,
     )  # fmt: skip
-    backfill: bool = setting(False, "Jobs may pass others that wait")
+    backfill: bool = setting(False, "Backfilling: later jobs may start before waiting ones")
     random_stays: bool = setting(
-        False, "Strategy random moves no tasks: the blind baseline", rare=True
+        False, "The random strategy migrates no tasks (baseline)", rare=True
     )
     task_processors: Processors = setting(
         1.0,
-        "Processors that a task can use, at most",
+        "Maximum number of processors per task",
         shown="Q",
         allowed="whole thousandths",
         rare=True,
     )
     least_rate: Processors = setting(
-        0.1, "Processors below which no task is started",
+        0.1, "Minimum number of processors to start a task",
         shown="R", allowed="at most {task_processors} and a node's, whole thousandths", rare=True,
     )  # fmt: skip
     slack: Annotated[FiniteFloat, Field(ge=1, le=1e6)] = setting(
-        2.0, "Deadline of jobs without requested time, in run times",
+        2.0, "Deadline of jobs without requested time, as a multiple of their run time",
         shown="TIMES", label="Deadline", axis="run times",
     )  # fmt: skip
     checkpoint: Literal["none", "periodic"] = setting(
-        "none", "Whether aborted tasks start again from their last checkpoint",
+        "none", "Whether aborted tasks restart from their last checkpoint",
         group="checkpoints",
     )  # fmt: skip
     checkpoint_interval: Positive = setting(
-        3600, "Progress between requests",
+        3600, "Work between checkpoints",
         about="progress between checkpoints",
         unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
     )  # fmt: skip
@@ -181,7 +189,7 @@ class VirtualParameters(BaseModel):
     repeat_failures: RepeatFailures = False
     min_runtime: MinRuntime = 1
     seed: SeedNumber = setting(
-        1, "Of whatever is drawn by chance",
+        1, "Seed of the random numbers",
         about="of synthetic predictions and of random choices",
         group="machine",
     )  # fmt: skip

@@ -28,7 +28,7 @@ from forestall.web.storage.seats import EACH, Seats
 from forestall.web.storage.shelves import Quota, Shelves
 
 LIMITS: Final = "Limits"
-PLACES: Final = "Where it is reached"
+PLACES: Final = "Address"
 EVERY: Final = 10.0
 """s between two times that the daemon says how it is."""
 FIRST: Final = "first"
@@ -43,21 +43,33 @@ class StorageOptions(Declared):
         Annotated[int, Field(ge=0, le=65_535)],
         Setting("Port; 0: any free one", shown="PORT", group=PLACES),
     ] = 9140
-    host: Annotated[str, Setting("Address", shown="HOST", group=PLACES)] = "127.0.0.1"
+    host: Annotated[str, Setting("Address to listen on", shown="HOST", group=PLACES)] = "127.0.0.1"
     tls_cert: Annotated[
         Path | None,
-        Setting("Certificate, for forestall+https://", shown="FILE", group=PLACES),
+        Setting("TLS certificate, for forestall+https://", shown="FILE", group=PLACES),
     ] = None
-    tls_key: Annotated[Path | None, Setting("Its key", shown="FILE", group=PLACES)] = None
+    tls_key: Annotated[
+        Path | None, Setting("Private key of the TLS certificate", shown="FILE", group=PLACES)
+    ] = None
     clients: Annotated[
         Annotated[int, Field(ge=1, le=10_000)],
-        Setting("Served at once; others are told that the host is loaded", group=LIMITS),
+        Setting(
+            "Maximum number of clients served at once; others are told that the host is busy",
+            group=LIMITS,
+        ),
     ] = 16
-    quota: Annotated[str, Setting("Bytes in all", shown="SIZE", group=LIMITS)] = "50GiB"
+    quota: Annotated[str, Setting("Storage limit for all clients", shown="SIZE", group=LIMITS)] = (
+        "50GiB"
+    )
     client_quota: Annotated[
-        str | None, Setting("Bytes of one client (default: as all)", shown="SIZE", group=LIMITS)
+        str | None,
+        Setting(
+            "Storage limit per client (default: the limit for all)", shown="SIZE", group=LIMITS
+        ),
     ] = None
-    max_object: Annotated[str, Setting("Bytes of one object", shown="SIZE", group=LIMITS)] = "1GiB"
+    max_object: Annotated[str, Setting("Size limit of an object", shown="SIZE", group=LIMITS)] = (
+        "1GiB"
+    )
     tokens: Annotated[
         Path | None, Setting("File of the tokens (default: DIR/tokens)", shown="FILE")
     ] = None

@@ -58,7 +58,9 @@ class AgentOptions:
     """
 
     folder: Folder = None
-    period: Annotated[str | None, Setting("Between samples (default 6s)", shown="DURATION")] = None
+    period: Annotated[
+        str | None, Setting("Time between samples (default 6s)", shown="DURATION")
+    ] = None
     th1: Annotated[
         str | None,
         Setting(
@@ -69,14 +71,14 @@ class AgentOptions:
     th2: Annotated[
         str | None,
         Setting(
-            "Load above which a guest has to go (default: as calibrated, or 0.6)",
+            "Load above which a guest must leave (default: as calibrated, or 0.6)",
             shown="SHARE", group=STATES,
         ),
     ] = None  # fmt: skip
     hold: Annotated[
         str | None,
         Setting(
-            "How long a heavy load or a gap lasts until it counts (default 60s)",
+            "How long a heavy load or a gap must last to count (default 60s)",
             shown="DURATION", group=STATES,
         ),
     ] = None  # fmt: skip
@@ -88,7 +90,7 @@ class AgentOptions:
         ),
     ] = None  # fmt: skip
     keep: Annotated[
-        str | None, Setting("Days of which the files are kept (default 400d)", shown="DURATION")
+        str | None, Setting("How long files are kept (default 400d)", shown="DURATION")
     ] = None
     storage: Annotated[
         Path | None,

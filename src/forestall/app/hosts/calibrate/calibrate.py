@@ -67,43 +67,47 @@ class ExperimentSettings:
     seconds: Annotated[
         float | None,
         Setting(
-            "How long a point is measured (default 2; with {quick} 0.6)",
+            "Seconds per measured point (default 2; 0.6 with {quick})",
             shown="S", group=EXPERIMENT,
         ),
     ] = None  # fmt: skip
     repeats: Annotated[
         int | None,
-        Setting("How often each point is measured (default 3; with {quick} 2)", group=EXPERIMENT),
+        Setting("Measurements of each point (default 3; 2 with {quick})", group=EXPERIMENT),
     ] = None
     loads: Annotated[
         str | None,
         Setting(
-            "What the owner's groups ask for, of the cores (default 5%, 10%, 20%, ..., 100%)",
+            "Load of the owner's groups, as a share of the cores (default 5%, 10%, 20%, ..., "
+            "100%)",
             shown="SHARE,...", group=EXPERIMENT,
         ),
     ] = None  # fmt: skip
     groups: Annotated[
         str | None,
         Setting(
-            "Processes of the owner's groups (default 1, and 1, 2 and 4 for each core)",
+            "Number of processes in the owner's groups (default: 1, and 1, 2 and 4 per core)",
             shown="N,...", group=EXPERIMENT,
         ),
     ] = None  # fmt: skip
     limit: Annotated[
         str,
-        Setting("What the owner may lose of its CPU time", shown="SHARE", group=EXPERIMENT),
+        Setting(
+            "Maximum share of CPU time that the owner may lose", shown="SHARE", group=EXPERIMENT
+        ),
     ] = "5%"
     cpus: Annotated[
         str | None,
         Setting(
-            "Cores for owner and guest, such as 0 or 0-3 (default: all)",
+            "Cores used by owner and guest, such as 0 or 0-3 (default: all)",
             shown="LIST", group=EXPERIMENT,
         ),
     ] = None  # fmt: skip
     pattern: Annotated[
         str,
         Setting(
-            "The owner rests as long as ever after its work, or has work due by the clock",
+            "Load pattern of the owner: pauses of fixed length after its work, or work due at "
+            "fixed times",
             shown="paused|periodic", group=EXPERIMENT,
         ),
     ] = "paused"  # fmt: skip
@@ -117,20 +121,20 @@ class ExperimentSettings:
     nice: Annotated[
         str | None,
         Setting(
-            "Also guests at these nice values: steps between normal and lowest priority, such as "
-            "5,10,15",
+            "Also measure guests at these nice values, between normal and lowest priority, "
+            "such as 5,10,15",
             shown="N,...", group=EXPERIMENT,
         ),
     ] = None  # fmt: skip
-    quick: Annotated[bool, Setting("Fewer and shorter points: a first look", group=EXPERIMENT)] = (
-        False
-    )
-    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of orders and draws")] = 1
+    quick: Annotated[
+        bool, Setting("Measure fewer and shorter points, for a first look", group=EXPERIMENT)
+    ] = False
+    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Seed of the random numbers")] = 1
     force: Annotated[
         bool,
         Setting(
-            "Measure although the host is busy, and keep thresholds that others disturbed; write "
-            "into a folder that holds something else"
+            "Measure even on a busy host, keep thresholds from disturbed measurements, and "
+            "write into a folder that already holds other files"
         ),
     ] = False
 

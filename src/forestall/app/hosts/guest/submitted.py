@@ -81,23 +81,28 @@ class SubmitQuestion(Declared):
 
     time: Annotated[
         float,
-        Setting("What it takes on an average machine that nobody else uses", shown="DURATION",
+        Setting("Run time on an average machine that nobody else uses", shown="DURATION",
                 typed="1h", read=_seconds, group=PLACE),
     ] = 3600.0  # fmt: skip
     checkpoint_size: Annotated[
         int,
-        Setting("Of a checkpoint: paths to the vault count with it, as far as agents know them",
+        Setting("Size of a checkpoint, to account for the speed of the vault where agents know "
+                "it",
                 shown="SIZE", typed="0", read=_size, group=PLACE),
     ] = 0  # fmt: skip
     leave_below: Annotated[
         Annotated[float, Field(ge=0, le=1)],
-        Setting("Leave a machine, saved, once its agent gives it less than this probability to "
-                "stay available for an hour; 0: only when its owner needs it", shown="P",
-                group=PLACE),
+        Setting("Save the guest and leave a machine when the probability that it stays "
+                "available for an hour falls below this; 0: leave only when its owner needs it",
+                shown="P", group=PLACE),
     ] = LEAVE_BELOW  # fmt: skip
     program: Annotated[
         str,
-        Setting("Path of forestall on the machines (default: as here)", shown="PATH", group=PLACE),
+        Setting(
+            "Path of forestall on the execution machines (default: as on this one)",
+            shown="PATH",
+            group=PLACE,
+        ),
     ] = ""
 
 

@@ -59,23 +59,21 @@ class ServerOptions(Declared, group="Server"):
     token: Annotated[
         str | None,
         Setting(
-            f"Who asks (default: ${TOKEN}); others on this machine can read it in the list of "
-            "processes",
+            f"Your token (default: ${TOKEN}); visible to others in the process list",
             shown="TOKEN",
         ),
     ] = field(default=None, repr=False)
     token_file: Annotated[
         Path | None,
         Setting(
-            "The same from a file (default: ~/.config/forestall/token, where it is there)",
+            "File with your token (default: ~/.config/forestall/token, if it exists)",
             shown="FILE",
         ),
     ] = None
     socket: Annotated[
         Path | None,
         Setting(
-            f"The controller's Unix socket (default: {SOCKET}); it needs no token, since the "
-            "system says who asks",
+            f"Unix socket of the controller (default: {SOCKET}); needs no token",
             shown="PATH",
         ),
     ] = None

@@ -65,7 +65,7 @@ def missing(subject: str, found: str, todo: str) -> DoctorCheck:
 
 
 @dataclass(frozen=True)
-class PlaceQuestion(Declared, group="What is looked at"):
+class PlaceQuestion(Declared, group="What to check"):
     """What is looked at besides Slurm."""
 
     settings: Annotated[

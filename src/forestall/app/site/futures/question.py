@@ -29,41 +29,48 @@ class FuturesQuestion(Declared, group="Futures"):
 
     at: Annotated[
         str | None,
-        Setting("Of when the queue is taken (default: the end of the records)", shown="TIME"),
+        Setting("Time at which the queue is taken (default: the end of the records)", shown="TIME"),
     ] = None
     drain: Annotated[
         str | None,
         Setting(
-            "Say what a drain would do to whom: nodes, when it begins (TIME or HH:MM), how long",
+            "Show which jobs a drain would affect: nodes, start (TIME or HH:MM) and duration",
             shown="NODES@FROM+DURATION",
         ),
     ] = None
     rule: Annotated[
         Literal["easy", "conservative", "priority"],
-        Setting("How the scheduler fills in jobs: EASY, conservative, or to a {depth} as Slurm"),
+        Setting("Backfill rule: EASY, conservative, or limited to {depth} as in Slurm"),
     ] = "easy"
     depth: Annotated[
         Annotated[int, Field(ge=1)],
-        Setting("Of {rule} priority: waiting jobs looked at (Slurm: bf_max_job_test)"),
+        Setting("Waiting jobs tested, with {rule} priority (Slurm: bf_max_job_test)"),
     ] = 100
     order: Annotated[
         Literal["auto", "submitted", "priority", "learned"],
-        Setting("Who is first: by submission, Slurm's priorities, learned from past starts"),
+        Setting(
+            "Order of the queue: by submission, by Slurm's priorities, or learned from past starts"
+        ),
     ] = "auto"
     holds: Annotated[
         Literal["none", "recorded"],
-        Setting("Let jobs whose nodes are free wait as long as such jobs did, or start at once"),
+        Setting(
+            "Hold jobs whose nodes are free as long as similar jobs were held, or start them "
+            "at once"
+        ),
     ] = "recorded"
     arrivals: Annotated[
         Literal["none", "recent"],
-        Setting("Who comes next: nobody, or jobs as of the same hours of recent weeks"),
+        Setting("Future arrivals: none, or jobs as in the same hours of recent weeks"),
     ] = "recent"
     node_failures: Annotated[
         Literal["none", "recorded"],
-        Setting("Let nodes fail as often as the records tell, jobs on them start over"),
+        Setting("Let nodes fail at the recorded rate; their jobs start over"),
     ] = "recorded"
-    futures: Annotated[Annotated[int, Field(ge=10, le=MOST)], Setting("How many to play")] = 256
-    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Of the run times that are drawn")] = 1
+    futures: Annotated[
+        Annotated[int, Field(ge=10, le=MOST)], Setting("Number of futures to simulate")
+    ] = 256
+    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Seed for the run times drawn")] = 1
 
 
 def drain_of(text: str, now: int, zone: str | None, *, dated: bool) -> Drain:

@@ -49,7 +49,7 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 WARM_UP: Final = 1000
-"""Jobs that are done before promises count."""
+"Completed jobs before promises are counted."
 NEEDED: Final = ("submit", "wait_level", "run_level", "wait_like", "run_like", "risk")
 """What the ledger takes of a book's jobs."""
 MONTH: Final = 30 * 86_400
