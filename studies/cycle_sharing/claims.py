@@ -347,7 +347,7 @@ def promises(found: Found, name: str, restart: str, by: str) -> Finding:
     alike = kept.mean * (1 - kept.mean)
     verdict = HOLDS if gap.low <= 0 <= gap.high or abs(gap.mean) < POINT else FAILS
     words = (
-        f"promised {share(said.mean)} on average (foreseen {share(foreseen.mean)}), "
+        f"promised {share(said.mean)} on average (raw probability {share(foreseen.mean)}), "
         f"{share(kept.mean)} of stays ended their jobs: {points(gap, 2)}; Brier score "
         f"{brier.mean:.4f}, where the same promise for every stay would score {alike:.4f}"
     )

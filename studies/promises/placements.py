@@ -83,7 +83,7 @@ def least_section(runs: pl.DataFrame) -> Blocks:
     ]
     head = (
         "Log", "a", "U", "Offers looked at", "With a risk above 0", "Not the least",
-        "Of these, mean excess of p_f", "Most", "With the least: QoS, points", "Mean wait, s",
+        "Mean excess of p_f", "Largest", "With the least: QoS, points", "Mean wait, s",
         "Lost work, node-hours",
     )  # fmt: skip
     words = (
