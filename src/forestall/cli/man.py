@@ -103,8 +103,8 @@ def _parameters(parameters: Iterable[Any]) -> Iterator[str]:
             told = f" [default: {given}]" if given not in (None, "", ()) else ""
             panel = panels.setdefault(one.rich_help_panel or "Options", [])
             panel.append((f"{names} {value}".strip(), (one.help or "") + told))
-    for panel, items in panels.items():
-        yield from _items(panel.upper(), items)
+    for head, items in panels.items():
+        yield from _items(head.upper(), items)
 
 
 def _items(head: str, items: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -159,7 +159,7 @@ def test_list(capsys: Capsys) -> None:
             ["predict", "train", "rate", "FAILURES", "--out", "x", "--nodes", "8"],
             "--nodes: 8 is not allowed; expected at least as many as the logs have, 16",
         ),
-        (["predict", "ask", "PREDICTOR", "--failures", "EARLY"], "--since: "),
+        (["predict", "ask", "PREDICTOR", "--failures", "EARLY"], "--failures: "),
         (["predict", "ask", "PREDICTOR", "--at", "2004-01-01"], "--at: '2004-01-01'"),
         (["predict", "ask", "PREDICTOR", "--until", "5d"], "--until: '5d'"),
         (

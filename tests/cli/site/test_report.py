@@ -152,8 +152,8 @@ def test_metrics(capsys: Capsys, files: tuple[Path, Path], tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--price", "-1"), "--cost"),
-        (("--price", "nan"), "--cost"),
+        (("--price", "-1"), "--price"),
+        (("--price", "nan"), "--price"),
         (("--currency", " "), "--currency"),
         (("--checkpoint-interval", "0"), "--checkpoint-interval"),
         (("--checkpoint-overhead", "long"), "--checkpoint-overhead"),

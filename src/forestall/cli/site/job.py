@@ -38,7 +38,11 @@ app = typer.Typer()
 def job(
     number: Annotated[
         str,
-        typer.Argument(metavar="JOB", help="Job id, such as 12345 (of an array task its JobIDRaw).", show_default=False),
+        typer.Argument(
+            metavar="JOB",
+            help="Job id, such as 12345 (of an array task its JobIDRaw).",
+            show_default=False,
+        ),
     ],
     options: SiteOptions,
     files: Files = None,
