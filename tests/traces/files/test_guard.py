@@ -65,8 +65,13 @@ def test_json_of_any_depth_and_with_any_text(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="is nested too deep"):
             json_of("[" * depth + "]" * depth)
     assert json_of("[" * 50 + "]" * 50)
+    assert json_of(f"[{2**64 - 1}, {-(2**63)}]") == [2**64 - 1, -(2**63)]
+    for large in (2**64, -(2**63) - 1, 10**400):
+        with pytest.raises(ValueError, match="more than 64 bits"):
+            json_of(f'{{"a": [{large}]}}')
     path = tmp_path / "a.toml"
-    for text in ("a = " + "[" * 200 + "]" * 300, "a = " + "9" * 5000, "a = ", "a = '\\ud800'\nb"):
+    deep, large = "[" * 200 + "]" * 300, "9" * 5000
+    for text in (f"a = {deep}", f"a = {large}", f"a = {2**64}", "a = ", "a = '\\ud800'\nb"):
         path.write_text(text)
         with pytest.raises(TraceError, match=r"a\.toml: is not TOML"):
             read_toml(path)

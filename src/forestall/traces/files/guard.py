@@ -77,8 +77,8 @@ def reading(path: Any) -> Iterator[None]:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep back what a library of Rust prints on standard error when it panics, for the one line
-    that is made of it tells the user more; it is logged for whoever debugs. Whatever else is printed
-    meanwhile comes out after it.
+    that is made of it tells the user more; it is logged. Whatever else is printed meanwhile comes
+    out after it.
 
     Standard error is the process's: while one thread is in here, others go through as they are.
     """
