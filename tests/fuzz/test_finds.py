@@ -117,6 +117,8 @@ FINDS = (
          "prices.waiting: 1e+308 is not allowed"),
     Find("serve.toml", b"[serve]\nledger = 'sqlite:///l.db'\noperators = ['ops']\n[guard]\n"
          b"floor_percent = 1" + b"0" * 400 + b"\n", "doctor --settings {}", "floor_percent"),
+    Find("day.csv", b"vm,t000,t001,t002\nvm0,1,2,3\nn0,4,5,6\n",
+         "assess collection failures.csv --metrics {}", "both end in 0"),
     Find("alarms.csv", b"time,node\n100,1\n", "assess alarms {} --failures failures.csv", "", 0),
     Find("alarms.csv", b"time,node\n900000000,1\n",
          "assess alarms {} --failures failures.csv --days 2", "No alarms", 0),
