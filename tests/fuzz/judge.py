@@ -65,7 +65,7 @@ def judged(
 
     Parameters
     ----------
-    names : of which one stands in a refusal
+    names : of which one stands in a refusal: of files, or of the option that told of one
     codes : exit codes that it may have
     json_asked : whether it was asked for JSON
     seconds, memory : of which it may take less

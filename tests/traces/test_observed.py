@@ -66,7 +66,7 @@ def test_metrics_of_two_names_for_one_number() -> None:
     both = replace(metrics(), node_names=("r1-n0", "r2-n0", "x"), source="day.csv")
     with pytest.raises(TraceError, match=r"day.csv: names 'r1-n0' and 'r2-n0' both end in 0"):
         observed(failures(), metrics=both)
-    with pytest.raises(ParameterError, match="'r1-n0, r2-n0' is not allowed; .* one name for each"):
+    with pytest.raises(ParameterError, match=r"'r1-n0, r2-n0' is not allowed; .* one name"):
         observed(failures(), metrics=replace(both, source=""))
 
 
