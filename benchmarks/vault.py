@@ -8,7 +8,8 @@ Bytes stored by each save, processor and wall seconds: medians of three rounds i
 take turns, after a file of the size of all has been written and removed. forestall stores parity
 (3 + 2), the others none; all without encryption as far as they allow it (restic always encrypts).
 `pipeline`: a save of noise that half compresses, and one of compiled code, beside their slowest
-stage alone: compression, in processor seconds and, as a busy machine leaves little, wall seconds.
+stage alone: compression, in processor seconds and, as a busy machine leaves little, wall seconds;
+what a save of a kilobyte takes, which is the start of the program, is named and taken off.
 `memory`: most memory that a save and a restore of N MiB (16,384) have at once.
 
 What is restored is compared byte for byte. Tools that are not installed are left out, and named.
@@ -251,19 +252,24 @@ def pipeline(folder: Path, mib: int) -> None:
 
 def one_pipeline(path: Path, tool: Tool, name: str) -> None:
     """Print it for one file."""
-    found, mib = [], path.stat().st_size / MIB
+    found, mib, tiny = [], path.stat().st_size / MIB, path.with_name("tiny")
+    tiny.write_bytes(bytes(1024))
     for _ in range(ROUNDS):
         small, core, alone = compression_alone(path)
-        found.append((core, alone, *tool.run(tool.save(path, "x"))))
+        whole = tool.run(tool.save(path, "x"))
         stored = tool.stored()
         shutil.rmtree(tool.store)
-    core, alone, spent, wall = np.median(found, axis=0).tolist()
+        found.append((core, alone, *whole, tool.run(tool.save(tiny, "x"))[1]))
+        shutil.rmtree(tool.store)
+    core, alone, spent, wall, start = np.median(found, axis=0).tolist()
     cores = len(os.sched_getaffinity(0))
     print(f"{mib:,.0f} MiB, {name}, that compress to {small / mib / MIB:.0%}: compression alone "
           f"{core:.2f} s of the processor ({mib / core:,.0f} MiB/s a core) and {alone:.2f} s of "
           f"wall time, a whole save {spent:.2f} s, {wall:.2f} s of wall time ({mib / wall:,.0f} "
-          f"MiB/s, {core / wall:.0%} of one core's compression, {alone / wall:.0%} of its wall "
-          f"time beside others; {cores} cores, load {os.getloadavg()[0]:.1f})")  # fmt: skip
+          f"MiB/s, {core / wall:.0%} of one core's compression), of which {start:.2f} s to start: "
+          f"without them {core / (wall - start):.0%} of one core's compression, "
+          f"{alone / (wall - start):.0%} of its wall time beside others; {cores} cores, "
+          f"load {os.getloadavg()[0]:.1f}")  # fmt: skip
     block, begun = bytes(PIECE), time.process_time()
     for _ in range(stored // PIECE + small // PIECE):  # of each piece, and of each pack
         xxh3_128_digest(block)

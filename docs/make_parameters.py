@@ -1,8 +1,8 @@
 """Write the tables of parameters from their declarations: ``python docs/make_parameters.py``.
 
 A table stands between ``<!-- parameters: NAME -->`` and ``<!-- end -->``: in
-``docs/reference/parameters.md`` by model, in ``docs/reference/cli.md`` by panel of help. The test
-``tests/docs/test_parameters.py`` says when they are not as declared.
+``docs/reference/parameters/`` by model, in ``docs/reference/cli/run-options.md`` by panel of help.
+The test ``tests/docs/test_parameters.py`` says when they are not as declared.
 """
 
 from __future__ import annotations
@@ -17,9 +17,14 @@ from forestall.model.settings import Kind, Parameter
 from forestall.model.spelling import named
 from forestall.model.units import MAX_SECONDS, exact_duration
 
-HERE = Path(__file__).parent
-PAGES = (HERE / "reference" / "parameters.md", HERE / "reference" / "cli.md")
+REFERENCE = Path(__file__).parent / "reference"
+PAGES = (
+    *(REFERENCE / "parameters" / f"{name}.md" for name in ("index", "tasks", "guests")),
+    REFERENCE / "cli" / "run-options.md",
+)
 _TABLE = re.compile(r"(<!-- parameters: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+LINK = re.compile(r"\]\((?=[\w-]+/)")
+"""How links of declarations begin: they lead from `docs/`."""
 
 
 def main() -> None:
@@ -62,7 +67,8 @@ def bar(cells: tuple[str, ...]) -> str:
 def row(one: Parameter) -> tuple[str, ...]:
     """Return name, default, what is allowed, and meaning of a parameter."""
     meaning = one.setting.about or one.setting.help[0].lower() + one.setting.help[1:]
-    return f"`{one.name}`", default(one), allowed(one), named(meaning, code)
+    told = LINK.sub("](../../", named(meaning, code))
+    return f"`{one.name}`", default(one), allowed(one), told
 
 
 def code(name: str) -> str:

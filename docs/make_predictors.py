@@ -1,10 +1,10 @@
 """Judge every predictor on the held-out last third of every real failure log, and write the tables
-of ``docs/predictors.md``.
+of ``docs/predictors/*.md``.
 
     FORESTALL_DATA=... python docs/make_predictors.py [SET ...|-]
 
-Results of each set are kept in ``docs/predictors/SET.json``; the page is written from all
-that are there (``-``: only the page). Takes some minutes a set.
+Results of each set are kept in ``docs/predictors/SET.json``; the pages are written from all
+that are there (``-``: only the pages). Takes some minutes a set.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from forestall.model.observations import Observations
 from forestall.traces.observed import observed
 
 HERE = Path(__file__).parent
-PAGE = HERE / "predictors.md"
 RESULTS = HERE / "predictors"
 MARK = "<!-- tables: written by docs/make_predictors.py -->"
 DATA = Path(os.environ.get("FORESTALL_DATA", HERE.parents[1] / "shared" / "data"))
@@ -108,6 +107,16 @@ SETS = {
 }
 
 
+PAGES = {
+    "lanl-2-16-18": ("lanl-2", "lanl-16", "lanl-18"),
+    "lanl-19-20": ("lanl-19", "lanl-20"),
+    "grid5000-blue-gene": ("grid5000", "bluegene-l", "mira"),
+    "marconi100-titan": ("marconi100", "titan"),
+    "disks": ("alpine", "campaign", "backblaze"),
+}
+"""Which sets stand on which page, below its mark."""
+
+
 def tell(text: str) -> None:
     """Say what was done, on standard error."""
     sys.stderr.write(f"{text}\n")
@@ -161,7 +170,7 @@ def section(summary: dict[str, Any]) -> list[str]:
     """Return the lines of one set."""
     held = summary["held_out"]
     value = {row["predictor"]: row for row in (summary["value"] or [])[:-1]}
-    lines = [f"### {summary['title']}", ""]
+    lines = [f"## {summary['title']}", ""]
     text = (
         f"{summary['nodes']:,} nodes, {summary['failures']:,} failures; judged on "
         f"{held['failures']:,} failures in the {held['days']:,.0f} days from "
@@ -198,19 +207,20 @@ def shared(row: dict[str, Any] | None, name: str) -> str:
 
 
 def main() -> None:
-    """Judge the sets that are named, or all, and write the page."""
+    """Judge the sets that are named, or all, and write the pages."""
     RESULTS.mkdir(exist_ok=True)
     for name in [one for one in sys.argv[1:] if one != "-"] or (() if "-" in sys.argv else SETS):
         summary = judged(name, SETS[name])
         text = json.dumps(summary, indent=1, sort_keys=True)
         (RESULTS / f"{name}.json").write_text(text + "\n")
-    lines: list[str] = []
-    for name in SETS:
-        path = RESULTS / f"{name}.json"
-        if path.exists():
-            lines += section(json.loads(path.read_text()))
-    page = PAGE.read_text() if PAGE.exists() else MARK
-    PAGE.write_text(page.split(MARK)[0] + MARK + "\n\n" + "\n".join(lines).rstrip() + "\n")
+    for name, sets in PAGES.items():
+        paths = [RESULTS / f"{one}.json" for one in sets]
+        lines = [
+            line for one in paths if one.exists() for line in section(json.loads(one.read_text()))
+        ]
+        page = RESULTS / f"{name}.md"
+        before = page.read_text().split(MARK)[0]
+        page.write_text(before + MARK + "\n\n" + "\n".join(lines).rstrip() + "\n")
 
 
 if __name__ == "__main__":

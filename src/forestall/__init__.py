@@ -70,12 +70,18 @@ if TYPE_CHECKING:
     from forestall.public import style as style
     from forestall.public import systems as systems
     from forestall.public import vault as vault
+    from forestall.public.asked.acting import assess_collection as assess_collection
+    from forestall.public.asked.acting import assess_jobs as assess_jobs
+    from forestall.public.asked.acting import assess_policies as assess_policies
+    from forestall.public.asked.acting import assess_trial as assess_trial
+    from forestall.public.asked.acting import plan_trial as plan_trial
     from forestall.public.asked.predictors import assess_alarms as assess_alarms
     from forestall.public.asked.predictors import assess_predictors as assess_predictors
     from forestall.public.asked.predictors import assess_scores as assess_scores
     from forestall.public.asked.records import backtest_promises as backtest_promises
     from forestall.public.asked.records import lemons as lemons
     from forestall.public.asked.records import queue_futures as queue_futures
+    from forestall.public.asked.reliability import design as design
     from forestall.public.asked.reliability import interval as interval
     from forestall.public.asked.reliability import spares as spares
     from forestall.public.asked.reliability import study_failures as study_failures
@@ -141,8 +147,12 @@ _HOME: Final[dict[str, str]] = {
     "VirtualParameters": "forestall.simulation.virtual.parameters",
     "VirtualResult": "forestall.app.virtual.result",
     "assess_alarms": "forestall.public.asked.predictors",
+    "assess_collection": "forestall.public.asked.acting",
+    "assess_jobs": "forestall.public.asked.acting",
+    "assess_policies": "forestall.public.asked.acting",
     "assess_predictors": "forestall.public.asked.predictors",
     "assess_scores": "forestall.public.asked.predictors",
+    "assess_trial": "forestall.public.asked.acting",
     "backtest_promises": "forestall.public.asked.records",
     "certify": "forestall.app.runs.certify",
     "checkpoint_interval": "forestall.reliability.checkpoints.checkpoints",
@@ -150,6 +160,7 @@ _HOME: Final[dict[str, str]] = {
     "compare": "forestall.app.runs.compare",
     "completion_time": "forestall.reliability.checkpoints.completion",
     "contention": "forestall.public",
+    "design": "forestall.public.asked.reliability",
     "errors": "forestall.model",
     "fit": "forestall.reliability.fits.estimate",
     "fit_all": "forestall.reliability.fits.ranking",
@@ -171,6 +182,7 @@ _HOME: Final[dict[str, str]] = {
     "new_learner": "forestall.predict.registry",
     "observed": "forestall.traces.observed",
     "over_cluster": "forestall.app.runs.on_cluster",
+    "plan_trial": "forestall.public.asked.acting",
     "queue_futures": "forestall.public.asked.records",
     "read_cluster": "forestall.app.reliability.design.design",
     "read_failures": "forestall.traces",

@@ -239,16 +239,23 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
+def whole(page: Path) -> str:
+    """The text of a page, or of all the pages of a folder."""
+    pages = sorted(page.glob("*.md")) if page.is_dir() else [page]
+    return "\n".join(one.read_text(encoding="utf-8") for one in pages)
+
+
 def sections(page: Path) -> dict[str, str]:
-    """Each heading's text with what stands below it, up to the next heading of any level."""
-    parts = re.split(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    """Each heading's text with what stands below it, up to the next heading of any level; of a
+    page, or of all the pages of a folder."""
+    parts = re.split(r"^#+ (.*)$", whole(page), flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def with_shared(section: str, page: Path) -> str:
-    """A section and the shared ones on its page that it takes all or most of."""
-    every = {slug(heading): text for heading, text in sections(page).items()}
-    links = re.findall(r"\]\(#([\w-]+)\)", section)
+def with_shared(section: str, pages: Path) -> str:
+    """A section and the shared ones on the pages beside it that it takes all or most of."""
+    every = {slug(heading): text for heading, text in sections(pages).items()}
+    links = re.findall(r"\]\((?:[\w-]+\.md)?#([\w-]+)\)", section)
     return section + "".join(every[link] for link in links)
 
 
@@ -260,10 +267,10 @@ def rows(text: str) -> set[str]:
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_and_option_is_documented(path: tuple[str, ...]) -> None:
-    page = REFERENCE / "cli.md"
-    section = sections(page).get("forestall " + " ".join(path))
-    assert section is not None, f"cli.md has no heading 'forestall {' '.join(path)}'"
-    documented = rows(with_shared(section, page))
+    pages = REFERENCE / "cli"
+    section = sections(pages).get("forestall " + " ".join(path))
+    assert section is not None, f"no page of cli has a heading 'forestall {' '.join(path)}'"
+    documented = rows(with_shared(section, pages))
     there = {
         option
         for parameter in COMMANDS[path].params
@@ -271,9 +278,9 @@ def test_every_command_and_option_is_documented(path: tuple[str, ...]) -> None:
         and not {"--help", "--help-all"} & set(parameter.opts)
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
-    assert there <= documented, f"not in cli.md: {sorted(there - documented)}"
+    assert there <= documented, f"not documented: {sorted(there - documented)}"
     stale = rows(section) - there
-    assert not stale, f"in cli.md, but not there: {sorted(stale)}"
+    assert not stale, f"documented, but not there: {sorted(stale)}"
 
 
 PARAMETER_TABLES = [
@@ -285,12 +292,12 @@ PARAMETER_TABLES = [
 
 @pytest.mark.parametrize(("heading", "model"), PARAMETER_TABLES)
 def test_every_parameter_is_documented(heading: str, model: Model) -> None:
-    assert rows(sections(REFERENCE / "parameters.md")[heading]) == set(model.fields)
+    assert rows(sections(REFERENCE / "parameters")[heading]) == set(model.fields)
 
 
 @pytest.mark.parametrize(("heading", "model"), PARAMETER_TABLES)
 def test_documented_defaults_are_the_true_ones(heading: str, model: Model) -> None:
-    text = sections(REFERENCE / "parameters.md")[heading]
+    text = sections(REFERENCE / "parameters")[heading]
     table = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", text, flags=re.MULTILINE))
     defaults = dict(model.parameters())
     assert set(table) == set(defaults)
@@ -331,14 +338,14 @@ def virtual_run(**more: Any) -> VirtualResult:
 def test_every_measure_of_virtual_machines_is_documented() -> None:
     measures, result = measures_text("virtual"), virtual_run()
     assert rows(measures) == set(result.measures)
-    files = sections(REFERENCE / "files.md")["Virtual machines"]
+    files = sections(REFERENCE / "files")["Virtual machines"]
     for key in set(result.summary) - set(result.measures):
         assert f"`{key}`" in files, key
 
 
 def test_every_file_and_column_of_virtual_machines_is_documented(tmp_path: Path) -> None:
     virtual_run(log_events=True).save(tmp_path)
-    section = sections(REFERENCE / "files.md")["Virtual machines"]
+    section = sections(REFERENCE / "files")["Virtual machines"]
     for path in tmp_path.glob("*.csv"):
         header = path.read_text(encoding="utf-8").splitlines()[0]
         assert f"`{path.name}`" in section
@@ -365,7 +372,7 @@ def test_every_measure_of_cycle_sharing_is_documented(scheduler: str) -> None:
         inner = value[0] if isinstance(value, list) else value
         for key in inner if isinstance(inner, dict) else ():
             assert key in words_of(text), key
-    files = sections(REFERENCE / "files.md")["Cycle sharing"]
+    files = sections(REFERENCE / "files")["Cycle sharing"]
     for key in set(result.summary) - set(result.measures):
         assert f"`{key}`" in files, key
     for key in result.summary["host_traces"]:
@@ -374,7 +381,7 @@ def test_every_measure_of_cycle_sharing_is_documented(scheduler: str) -> None:
 
 def test_every_file_and_column_of_cycle_sharing_is_documented(tmp_path: Path) -> None:
     cycle_run().save(tmp_path, report=False)
-    section = sections(REFERENCE / "files.md")["Cycle sharing"]
+    section = sections(REFERENCE / "files")["Cycle sharing"]
     found = sorted(tmp_path.glob("*.csv"))
     assert len(found) == 8
     for path in found:
@@ -391,12 +398,12 @@ def test_every_key_of_an_agents_status_is_documented(tmp_path: Path) -> None:
     assert main(("agent", "--folder", str(tmp_path), "--no-listen", "--quiet", "--for", "5s",
                  "--period", "1s")) == 0  # fmt: skip
     told = read_status(tmp_path)
-    section = sections(REFERENCE / "files.md")["status.json"]
+    section = sections(REFERENCE / "files")["status.json"]
     assert rows(section) == set(told)
     for hours in (1, 2, 4, 8):
         assert f"`{hours}h`" in section
     written = {path.name for path in tmp_path.iterdir() if path.is_file()}
-    assert written <= rows(sections(REFERENCE / "files.md")["An agent's folder"])
+    assert written <= rows(sections(REFERENCE / "files")["An agent's folder"])
 
 
 def test_every_metric_and_attribute_of_an_agent_is_documented() -> None:
@@ -445,7 +452,7 @@ def test_every_key_and_column_of_a_calibration_is_documented() -> None:
     from forestall.live.contention.points import MemoryPoint, Point
     from live.contention.contention_cases import linear, memory_points, points
 
-    named = sections(REFERENCE / "files.md")
+    named = sections(REFERENCE / "files")
     tables = named["A calibration (`forestall calibrate --out DIR`)"]
     assert {*Point._fields, "load"} <= words_of(line_of(tables, "points.csv"))
     assert {*MemoryPoint._fields, "speed"} <= words_of(line_of(tables, "memory.csv"))
@@ -471,7 +478,7 @@ def test_every_file_and_key_of_a_guest_is_documented(
 
     free = ("--th1", "1", "--th2", "1", "--folder", str(tmp_path))
     assert call(capsys, "guest", "run", "--name", "g", *free, "--", "true").code == 0
-    section = sections(REFERENCE / "files.md")["Guests"]
+    section = sections(REFERENCE / "files")["Guests"]
     [told] = json.loads(call(capsys, "guest", "list", "--json", "--folder", tmp_path).out)
     absent = set(told) - words_of(line_of(section, "state.json"))
     assert not absent, sorted(absent)
@@ -485,7 +492,7 @@ def test_every_file_and_key_of_a_guest_is_documented(
 @pytest.mark.parametrize("policy", ["promise", "easy"])
 def test_every_measure_is_documented(policy: str) -> None:
     measures = measures_text()
-    files = sections(REFERENCE / "files.md")["summary.json"]
+    files = sections(REFERENCE / "files")["summary.json"]
     result = small_run(policy=policy)
     assert set(result.measures) <= rows(measures)
     assert set(result.summary) - set(result.measures) == rows(files)
@@ -503,9 +510,9 @@ def test_no_measure_is_documented_that_is_not_there() -> None:
 
 def test_every_file_and_column_is_documented(tmp_path: Path) -> None:
     small_run(log_events=True).save(tmp_path)
-    named = sections(REFERENCE / "files.md")
+    named = sections(REFERENCE / "files")
     for path in tmp_path.iterdir():
-        assert path.name in named, f"files.md has no heading {path.name!r}"
+        assert path.name in named, f"no page of files has a heading {path.name!r}"
         if path.suffix == ".csv":
             header = path.read_text(encoding="utf-8").splitlines()[0].split(",")
             section = named[path.name]
@@ -565,7 +572,7 @@ def check_tables(folder: Path, section: str) -> None:
 def test_every_file_and_key_of_an_analysis_is_documented(
     logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    named = sections(REFERENCE / "files.md")
+    named = sections(REFERENCE / "files")
     out = tmp_path / "report"
     log = str(logs / "failures.csv")
     told = told_by(capsys, "reliability", log, "--out", str(out), "--draws", "19")
@@ -609,7 +616,7 @@ queues = 2
 def test_every_file_and_key_of_a_design_is_documented(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    named = sections(REFERENCE / "files.md")
+    named = sections(REFERENCE / "files")
     (tmp_path / "cluster.toml").write_text(CLUSTER, encoding="utf-8")
     arguments = ("design", str(tmp_path / "cluster.toml"), "--optimize")
     told = told_by(capsys, *arguments, "--out", str(tmp_path / "design"))
@@ -635,7 +642,7 @@ def test_every_key_of_a_cluster_is_documented() -> None:
     there = set(tables.ClusterTable.model_fields)
     assert set(inner) - {"groups.components"} < there
     there |= {f"{name}.{key}" for name, table in inner.items() for key in table.model_fields}
-    assert rows(sections(REFERENCE / "files.md")["CLUSTER.toml"]) == there
+    assert rows(sections(REFERENCE / "files")["CLUSTER.toml"]) == there
 
 
 @pytest.mark.parametrize(
@@ -668,7 +675,7 @@ def test_every_key_of_json_is_documented(
     monkeypatch.chdir(tmp_path)
     Path("gaps.csv").write_text("gap,censored\n12,0\n40,0\n7,0\n90,1\n33,0\n", encoding="utf-8")
     found = set().union(*(keys_of(told_by(capsys, *shlex.split(one))) for one in commands))
-    section = sections(REFERENCE / "files.md")[heading]
+    section = sections(REFERENCE / "files")[heading]
     assert found <= words_of(section), sorted(found - words_of(section))
     stale = words_of(" ".join(re.findall(r"^\| (.*?) \|", section, re.M))) - found
     assert not stale, sorted(stale)
@@ -677,13 +684,13 @@ def test_every_key_of_json_is_documented(
 def test_every_column_of_gaps_is_documented() -> None:
     from forestall.traces.gaps import OPTIONAL, REQUIRED
 
-    assert rows(sections(REFERENCE / "files.md")["Gaps"]) == {*REQUIRED, *OPTIONAL}
+    assert rows(sections(REFERENCE / "files")["Gaps"]) == {*REQUIRED, *OPTIONAL}
 
 
 def test_every_family_is_documented() -> None:
     from forestall.reliability.lifetimes.registry import FAMILIES
 
-    section = sections(ROOT / "docs" / "models" / "lifetimes.md")["The families"]
+    section = sections(ROOT / "docs" / "models" / "lifetimes")["The families"]
     assert rows(section) == set(FAMILIES)
     for name, family in FAMILIES.items():
         told = tuple(re.findall(r"`([\w-]+)`", line_of(section, name).split(" | ")[1]))
@@ -691,13 +698,13 @@ def test_every_family_is_documented() -> None:
 
 
 def test_every_public_name_is_documented() -> None:
-    text = (REFERENCE / "python-api.md").read_text(encoding="utf-8")
+    text = whole(REFERENCE / "python-api")
     absent = [name for name in forestall.__all__ if f"`fs.{name}" not in text]
     assert not absent
 
 
 def test_every_attribute_of_a_result_is_documented() -> None:
-    text = sections(REFERENCE / "python-api.md")["Result"]
+    text = sections(REFERENCE / "python-api")["Result"]
     public = {name for name in vars(Result) if not name.startswith("_")}
     public |= {field.name for field in fields(Result)}
     absent = [name for name in public if f"`.{name}" not in text]
@@ -747,20 +754,20 @@ def public_of(*places: str) -> set[str]:
 def test_attributes_that_are_documented_are_there(
     heading: str, places: tuple[str, ...], more: set[str]
 ) -> None:
-    told = set(re.findall(r"`\.(\w+)", sections(REFERENCE / "python-api.md")[heading]))
+    told = set(re.findall(r"`\.(\w+)", sections(REFERENCE / "python-api")[heading]))
     stale = told - public_of(*places) - more
     assert told
     assert not stale, sorted(stale)
 
 
 def test_every_attribute_of_a_fit_is_documented() -> None:
-    told = re.findall(r"`\.(\w+)", sections(REFERENCE / "python-api.md")["Fitted"])
+    told = re.findall(r"`\.(\w+)", sections(REFERENCE / "python-api")["Fitted"])
     absent = public_of("fits.estimate.Fitted") - set(told) - {"regular", "scaled"} - OF_ALL_RESULTS
     assert not absent, sorted(absent)
 
 
 def test_every_error_is_documented() -> None:
-    text = (REFERENCE / "python-api.md").read_text(encoding="utf-8")
+    text = whole(REFERENCE / "python-api")
     tree = [forestall.errors.ForestallError]
     for error in tree:
         tree += error.__subclasses__()
@@ -771,15 +778,17 @@ def test_every_failure_format_and_preset_is_documented() -> None:
     from forestall.traces.failures.formats import FORMATS
     from forestall.traces.generate import PRESETS
 
-    assert {one.name for one in FORMATS} <= rows((REFERENCE / "traces.md").read_text("utf-8"))
-    generators = ROOT / "docs" / "models" / "generators.md"
+    assert {one.name for one in FORMATS} <= rows(whole(REFERENCE / "traces"))
+    generators = ROOT / "docs" / "models" / "generators"
     assert set(PRESETS) == rows(sections(generators)["Presets"])
 
 
 def test_every_page_is_on_the_map() -> None:
+    """The map leads to each page, or to the index of its folder, which does."""
     linked = {path for path, _ in links(ROOT / "docs" / "index.md")}
+    linked |= {path for page in linked if page.name == "index.md" for path, _ in links(page)}
     for page in (ROOT / "docs").rglob("*.md"):
-        if page.name != "index.md" and "reproduce" not in page.parts:
+        if page != ROOT / "docs" / "index.md" and "reproduce" not in page.parts:
             assert page in linked, page
 
 

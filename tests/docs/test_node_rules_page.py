@@ -9,7 +9,7 @@ from typing import Any
 from forestall.app.live.watching import WatchTable
 from forestall.live.rules.settings import RULES, RuleSettings
 
-TEXT = (Path(__file__).resolve().parents[2] / "docs/reference/node-rules.md").read_text()
+TEXT = (Path(__file__).resolve().parents[2] / "docs/reference/node-rules/index.md").read_text()
 
 
 def shown(value: Any) -> str:

@@ -30,10 +30,10 @@ MADE = script()
 def test_tables_are_as_declared(page: Path) -> None:
     told = page.read_text(encoding="utf-8")
     assert told == MADE.written(page), "run python docs/make_parameters.py"
-    assert told.count("<!-- parameters: ") == told.count("<!-- end -->") == 3
+    assert told.count("<!-- parameters: ") == told.count("<!-- end -->") > 0
 
 
 def test_every_model_has_its_table() -> None:
-    page = MADE.PAGES[0].read_text(encoding="utf-8")
+    text = "".join(page.read_text(encoding="utf-8") for page in MADE.PAGES)
     for name in MODELS:
-        assert f"<!-- parameters: {name} -->" in page
+        assert text.count(f"<!-- parameters: {name} -->") == 1

@@ -15,7 +15,8 @@ from cli.calls import call
 from forestall.app.site.report import RENAMED
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "reference" / "report.md"
+PAGES = sorted((ROOT / "docs" / "reference" / "report").glob("*.md"))
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 RECORDED = ROOT / "tests" / "adapters" / "slurm" / "recorded" / "24.11"
 SLURM = (
     "sacct.jobs.epoch.txt",
@@ -93,8 +94,8 @@ def told(
 
 
 def words() -> set[str]:
-    """What stands in backticks on the page."""
-    return set(re.findall(r"`([^`]+)`", PAGE.read_text(encoding="utf-8")))
+    """What stands in backticks on the pages."""
+    return set(re.findall(r"`([^`]+)`", TEXT))
 
 
 def keys_of(value: Any) -> Iterator[str]:
@@ -154,7 +155,7 @@ def rows(text: str) -> list[list[set[str]]]:
 
 def test_names_in_the_reference_follow_from_keys() -> None:
     """A name is its key, or what the key is renamed to, with a unit; no other stands there."""
-    table = rows(PAGE.read_text(encoding="utf-8"))
+    table = rows(TEXT)
     assert len(table) > 40
     told = set()
     for keys, names, *_ in table:
@@ -174,7 +175,7 @@ def test_figures_in_the_reference_are_made_somewhere() -> None:
         path.read_text(encoding="utf-8")
         for path in (ROOT / "src" / "forestall" / "app" / "site").rglob("*.py")
     )
-    for keys, *_ in rows(PAGE.read_text(encoding="utf-8")):
+    for keys, *_ in rows(TEXT):
         for key in keys:
             by = re.sub(r"_by_\w+$", "_by_{by}", key)
             assert f'"{key}"' in code or f'"{by}"' in code, key

@@ -1,4 +1,4 @@
-"""The reference of promises with checkpoints in a vault, written from docs/models/vault-in-runs.md:
+"""The reference of promises with checkpoints in a vault, written from docs/models/vault-in-runs:
 slow, and without any code of the package but the settings."""
 
 from __future__ import annotations

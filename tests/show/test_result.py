@@ -33,6 +33,16 @@ def jobs_at(folder: Path) -> Path:
     return folder / "jobs.swf"
 
 
+def plan_at(folder: Path) -> Path:
+    plan = """
+    name = "ours"
+    groups = [{ name = "nodes", count = 64, mttf = "1000d" }]
+    queues = [{ name = "day", nodes = 16, limit = "1d", slots = 2 }]
+    """
+    (folder / "cluster.toml").write_text(plan, encoding="utf-8")
+    return folder / "cluster.toml"
+
+
 RESULTS: dict[str, Callable[[Path], ShownResult]] = {
     "simulate": lambda folder: run(),
     "compare": lambda folder: fs.compare(run(), again=run()),
@@ -48,6 +58,10 @@ RESULTS: dict[str, Callable[[Path], ShownResult]] = {
     "lemons": lambda folder: fs.lemons(failures=failures_at(folder)),
     "backtest": lambda folder: fs.backtest_promises(jobs_at(folder), warm_up=100, learn=False),
     "report": lambda folder: fs.site_report(jobs_at(folder), learn=False),
+    "policies": lambda folder: fs.assess_policies(
+        fs.judge.PolicySettings(("nothing", "reboot"), (0.09,), nodes=16, days=2, machines=2)
+    ),
+    "design": lambda folder: fs.design(plan_at(folder)),
     "failures": lambda folder: fs.study_failures(failures_at(folder), families=["weibull"]),
 }
 

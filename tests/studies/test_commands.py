@@ -49,7 +49,8 @@ def test_a_study_has_its_plan_its_paper_and_its_command(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_has_help_and_is_documented(name: str) -> None:
-    section = told("reference/cli.md").split(f"## python -m studies {name}\n")[1].split("\n## ")[0]
+    after = told("reference/cli/studies.md").split(f"## python -m studies {name}\n")[1]
+    section = after.partition("\n## ")[0]
     documented = set(re.findall(r"^\| `(--[a-z]+)", section, re.M))
     options = [one for one in GROUP.commands[name].params if one.name != "help"]
     assert documented == {one.opts[0] for one in options}

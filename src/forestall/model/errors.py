@@ -44,6 +44,17 @@ class ForestallError(Exception):
         self.before = before
         super().__init__(before + named(message))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it come whole out of a worker process: kinds take arguments of their own."""
+        return _again, (type(self), self.args), self.__dict__
+
+
+def _again(kind: type[ForestallError], texts: tuple[Any, ...]) -> ForestallError:
+    """Return an error with the text that it had."""
+    made = kind.__new__(kind, *texts)
+    made.args = texts  # an OSError takes none here
+    return made
+
 
 class InputError(ForestallError):
     """Something given from outside cannot be used."""

@@ -68,7 +68,8 @@ class Setting:
     Attributes
     ----------
     help : what it is, as a phrase without its end; the default is told after it
-    about : the same for the reference page (Markdown), where there is more to say than `help`
+    about : the same for the reference page, where there is more to say than `help`: Markdown, whose
+        links lead from ``docs/``
     unit : of its values; whole numbers of ``s`` are durations, and are read and told as such
     group : the part of the parameters it belongs to, by its key; "": those of its model alone
     shown : what stands for a value in help, where kind and unit do not tell

@@ -8,6 +8,7 @@ from typing import Final
 from forestall.model.entries import Entries, Entry
 
 _SERIES: Final = "linear-time-series-last-bm-ma-ar-arma"
+_TRAINED: Final = ("neural", "joined", "boosted", "stacked")
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,9 @@ class LearnerEntry(Entry):
 
 
 def _learner(name: str, label: str, place: str, about: str, heading: str = "") -> LearnerEntry:
-    """Return an entry; the page has a heading of its name."""
-    docs = f"models/learners.md#{heading or name}"
+    """Return an entry; one of the two pages has a heading of its name."""
+    page = "trained" if name in _TRAINED else "statistical"
+    docs = f"models/learners/{page}.md#{heading or name}"
     return LearnerEntry(name, label, about, docs, place=place)
 
 

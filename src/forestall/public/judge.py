@@ -1,7 +1,14 @@
 """`fs.judge`: what predictions are worth: ROC and significance, attribution, cost and benefit."""
 
 from forestall.app.judge.policies.judge import PolicyStudy, play_policies
-from forestall.app.judge.questions import PolicySettings
+from forestall.app.judge.questions import (
+    CollectionSettings,
+    How,
+    JobStudySettings,
+    PolicySettings,
+    TrialPlanSettings,
+    TrialSettings,
+)
 from forestall.assess.alarm_costs import AlarmCosts, RunningJobs, checkpoint_costs, move_costs
 from forestall.assess.alarms import judge as judge_alarms
 from forestall.assess.alarms import line_of
@@ -43,7 +50,10 @@ __all__ = [
     "AreaInterval",
     "Attribution",
     "BenefitCurve",
+    "CollectionSettings",
     "Fates",
+    "How",
+    "JobStudySettings",
     "MemoryPolicy",
     "MetricSamples",
     "NodeSpread",
@@ -52,7 +62,9 @@ __all__ = [
     "PolicySettings",
     "PolicyStudy",
     "RunningJobs",
+    "TrialPlanSettings",
     "TrialResult",
+    "TrialSettings",
     "area",
     "at_random",
     "attribute",

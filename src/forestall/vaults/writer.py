@@ -121,8 +121,6 @@ class PackWriter:
         self._packs += 1
         self._under_way.append(self._workers.submit(self._write, chunks, number))
         if self._packs % IN_PART == 0:
-            self._settle(0)
-            self._close_part()
             self._in_part = 0
         self._settle(self._most)
 
@@ -136,6 +134,8 @@ class PackWriter:
             self.kept += one.length
             self.stored += here * -(-one.length // self.how.code.data)
             self.tell(self.stored)
+            if len(self._done) == IN_PART:
+                self._close_part()
 
     def _close_part(self) -> None:
         if not self._done:

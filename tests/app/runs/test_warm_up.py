@@ -19,9 +19,10 @@ def test_parts_are_compiled_and_told() -> None:
     assert done.folder.is_dir()
 
 
-def test_every_part_runs_what_it_says() -> None:
-    for name in ("classic", "promise"):
-        warm.STEPS[name]()
+@pytest.mark.slow
+@pytest.mark.parametrize("name", warm.STEPS)
+def test_every_part_runs_what_it_says(name: str) -> None:
+    warm.STEPS[name]()
 
 
 def test_an_unknown_part_is_refused() -> None:

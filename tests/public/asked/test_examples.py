@@ -24,17 +24,18 @@ from forestall.app.site.futures.question import FuturesQuestion
 from forestall.app.site.given import BacktestQuestion, GivenRecords, LemonQuestion, RecordOptions
 
 FUNCTIONS = (
-    "assess_alarms", "assess_predictors", "assess_scores", "backtest_promises", "compare", "fit",
-    "fit_all", "interval", "lemons", "queue_futures", "simulate", "simulate_cycle",
+    "assess_alarms", "assess_collection", "assess_jobs", "assess_policies", "assess_predictors",
+    "assess_scores", "assess_trial", "backtest_promises", "compare", "design", "fit", "fit_all",
+    "interval", "lemons", "plan_trial", "queue_futures", "simulate", "simulate_cycle",
     "simulate_virtual", "site_report", "spares", "study_failures", "sweep", "warm_up",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("module", ["predictors", "records", "reliability"])
+@pytest.mark.parametrize("module", ["acting", "predictors", "records", "reliability"])
 def test_examples(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     found = doctest.testmod(import_module(f"forestall.public.asked.{module}"))
-    assert found.attempted > 5
+    assert found.attempted >= 3
     assert not found.failed
 
 

@@ -117,7 +117,7 @@ def _quotes() -> None:
 
 
 def _futures() -> None:
-    asked = question.FuturesQuestion(futures=10)
+    asked = question.FuturesQuestion(at=str(DAY // 2), futures=10)  # jobs run and wait then
     _with_records(60, lambda one: futures.find(one, asked))
 
 

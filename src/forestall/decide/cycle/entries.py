@@ -7,7 +7,7 @@ from typing import Final
 
 from forestall.model.entries import Entries, Entry
 
-_SCHEDULERS: Final = "models/cycle-sharing.md#schedulers"
+_SCHEDULERS: Final = "models/cycle-sharing/index.md#schedulers"
 
 
 @dataclass(frozen=True)

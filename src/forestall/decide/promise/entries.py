@@ -8,7 +8,7 @@ from typing import Final
 from forestall.model.entries import Entries, Entry
 
 _REQUESTS: Final = "models/checkpointing.md#which-requests-are-performed"
-_LEAST: Final = "models/promises.md#the-set-of-least-risk"
+_LEAST: Final = "models/promises/index.md#the-set-of-least-risk"
 _NODES: Final = "models/classic.md#nodes-and-failures"
 
 CHECKPOINTS: Final = Entries(

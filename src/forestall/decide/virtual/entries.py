@@ -7,9 +7,9 @@ from typing import Final
 
 from forestall.model.entries import Entries, Entry
 
-_CHOOSING: Final = "models/virtual-machines.md#choosing-a-node-sections-3-and-4"
-_MOVING: Final = "models/virtual-machines.md#moving-before-failures"
-_PREDICTIONS: Final = "models/virtual-machines.md#predictions"
+_CHOOSING: Final = "models/virtual-machines/index.md#choosing-a-node-sections-3-and-4"
+_MOVING: Final = "models/virtual-machines/index.md#moving-before-failures"
+_PREDICTIONS: Final = "models/virtual-machines/predictions.md#predictions"
 
 STRATEGIES: Final = Entries(
     "strategy",

@@ -58,7 +58,7 @@ POLICIES: Final = Policies(
             "promise",
             "promises",
             "every job gets a deadline with a probability at arrival, and keeps what it got",
-            "models/promises.md#the-promise-policy",
+            "models/promises/index.md#the-promise-policy",
             colour="#0072B2",
             code=0,
             promises=True,

@@ -1,4 +1,4 @@
-"""How machines fail, how often to checkpoint, how many spares to keep."""
+"""How machines fail, how often to checkpoint, how many spares to keep, how to lay out queues."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from forestall.model.errors import ParameterError
 with lazily():
     from forestall.app.reliability import interval as intervals
     from forestall.app.reliability import spares as spare_nodes
+    from forestall.app.reliability.design import design as app_design
+    from forestall.app.reliability.design import report as design_report
     from forestall.app.reliability.failures import report, study
     from forestall.app.site.nodes import failure_rate
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from forestall.app.kit.progress import Progress
+    from forestall.app.reliability.design.report import DesignAnswer
     from forestall.app.reliability.failures.study import FailureStudy
     from forestall.app.reliability.interval import IntervalAnswer
     from forestall.app.reliability.spares import SparesAdvice
@@ -236,12 +239,70 @@ def study_failures(
     return StudyResult(found, report.FOLDER)
 
 
-def reading_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of reading a failure log by the keys of commands; ParameterError for a name
-    that is none."""
+def design(
+    plan: str | Path,
+    *,
+    optimize: bool = False,
+    jobs: str | Path | None = None,
+    processors_per_node: int | None = None,
+    progress: Progress | None = None,
+) -> DesignAnswer:
+    """Say how likely the jobs of each queue meet a failure, how often to checkpoint, and how many
+    spares a job needs; perhaps search for better queues.
+
+    Parameters
+    ----------
+    plan : a TOML file with groups of nodes, queues, checkpoint cost and wishes
+    optimize : whether to search for queues with fewer failures at equal capacity
+    jobs : a job log for the search, in the place of the file's own jobs
+    processors_per_node : of that log, where its sizes are processors; None: as the file says
+    progress : called now and then with what is searched and of how much; None: a notebook shows a
+        bar
+
+    Returns
+    -------
+    DesignAnswer
+        `table` has a row a queue; `study` holds everything; times in seconds
+
+    Raises
+    ------
+    InputError
+        where the file or the log cannot be used
+    ParameterError
+        for what cannot be
+
+    Examples
+    --------
+    >>> import forestall as fs
+    >>> _ = Path("cluster.toml").write_text('''
+    ... name = "ours"
+    ... [[groups]]
+    ... count = 64
+    ... name = "nodes"
+    ... mttf = "1000d"
+    ... [[queues]]
+    ... name = "day"
+    ... nodes = 16
+    ... limit = "1d"
+    ... slots = 2
+    ... ''')
+    >>> fs.design("cluster.toml").study.job_failure < 0.1
+    True
+    """
+    with waiting(progress, "searching") as bar:
+        found = app_design.design(
+            plan, optimize=optimize, jobs=jobs, processors_per_node=processors_per_node,
+            progress=bar,
+        )  # fmt: skip
+    return design_report.DesignAnswer(found)
+
+
+def reading_of(options: Mapping[str, Any], known: type = LogOptions) -> dict[str, Any]:
+    """Return options of reading a log by the keys of commands; ParameterError for a name that is
+    not among the known ones."""
     for name in options:
-        if name not in LogOptions.__annotations__:
-            allowed = "one of " + ", ".join(LogOptions.__annotations__)
+        if name not in known.__annotations__:
+            allowed = "one of " + ", ".join(known.__annotations__)
             raise ParameterError("an option", name, allowed)
     given = {name: value for name, value in options.items() if value is not None}
     return {"from" if name == "start" else name: value for name, value in given.items()}

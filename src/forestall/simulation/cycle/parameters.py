@@ -48,9 +48,9 @@ class CycleParameters(BaseModel):
         "have it), by best rank, by the truth, or module:Class, a scheduler of your own, whose "
         "module is imported",
         about="by what is foretold of hosts, by the same "
-        "[as the slides have it](../models/cycle-sharing.md#as-the-slides-have-it), by best rank "
-        "(blind to failures), by the truth; "
-        "`module:Class` is [a scheduler of your own](../how-to/your-own/own-scheduler.md)",
+        "[as the slides have it](models/cycle-sharing/index.md#as-the-slides-have-it), by best "
+        "rank (blind to failures), by the truth; "
+        "`module:Class` is [a scheduler of your own](how-to/your-own/own-scheduler.md)",
         label="Scheduler", order=("condor", _SLIDES, "falcon", "omniscient"),
     )  # fmt: skip
     rank: Literal["idle", "speed"] = setting(
@@ -90,7 +90,7 @@ class CycleParameters(BaseModel):
         "lets it go on elsewhere, where that is foreseen to end it earlier",
         about="chance that a host stays for `look_ahead` below which Falcon, either one, saves its "
         "guest and lets it go on elsewhere, where that is foreseen to end it earlier "
-        "([moves](../models/cycle-sharing.md#moves-before-the-owner-comes))",
+        "([moves](models/cycle-sharing/falcon.md#moves-before-the-owner-comes))",
         group="checkpoints", unset="guests stay", absent="none", label="Guests move below",
         axis="share", only=_CHECKPOINTS,
     )  # fmt: skip

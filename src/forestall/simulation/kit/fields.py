@@ -56,7 +56,7 @@ Downtime = Annotated[
     Positive | Literal["log"] | None,
     Setting(
         "Of a failed node; log takes repair times from the failure log",
-        about="how long a failed node is away ([downtimes](../models/promises.md#downtimes)); "
+        about="how long a failed node is away ([downtimes](models/promises/index.md#downtimes)); "
         "`log`: as long as the failure log's repair took",
         unit="s", group="checkpoints", label="Downtime",
         unset="120 s, or what our own failure logs tell",
@@ -83,9 +83,9 @@ VaultStores = Annotated[
     Setting(
         "Where checkpoints go, so that they cost what size, paths and placement say and are there "
         "only if enough pieces are: settings such as 'layout=code data=3 parity=2 size=1GiB'",
-        about="where checkpoints go ([checkpoints in runs](../models/vault-in-runs.md)): settings "
-        "such as `layout=code data=3 parity=2 size=1GiB near=100MB far=10MB sites=2`; `layout` is "
-        "`code`, `server`, `remote`, `submitter` or `local`",
+        about="where checkpoints go ([checkpoints in runs](models/vault-in-runs/index.md)): "
+        "settings such as `layout=code data=3 parity=2 size=1GiB near=100MB far=10MB sites=2`; "
+        "`layout` is `code`, `server`, `remote`, `submitter` or `local`",
         group="checkpoints", shown="SETTINGS",
         unset="a checkpoint costs {checkpoint_overhead} and is always there",
         allowed="settings of stores",

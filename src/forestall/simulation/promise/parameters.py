@@ -72,16 +72,16 @@ class Parameters(BaseModel):
         "promise", "Who decides: promises with deadlines, a classic scheduler, or module:Class, a "
         "policy of your own, whose module is imported",
         about="who decides; `module:Class` is [a policy of your "
-        "own](../how-to/your-own/own-policy.md)",
+        "own](how-to/your-own/own-policy.md)",
         group="machine", order=tuple(POLICIES),
     )  # fmt: skip
     predictor: Annotated[str, FORECASTS] = setting(
         "trace", "What promises rest on: the log to come, seen with {accuracy} (trace), or what "
         "was learnt: hazard or a name of `predict list` with {train}, or a predictor's file",
         about="what promises rest on; `hazard` [learns from a training "
-        "log](../how-to/runs/promise-from-the-past.md), and in Python is a fitted "
-        "`fs.HazardPredictor`; `learned` is a trained [predictor](../models/learners.md): on the "
-        "command line its name with {train}, or its file, in Python an object of "
+        "log](how-to/runs/promise-from-the-past.md), and in Python is a fitted "
+        "`fs.HazardPredictor`; `learned` is a trained [predictor](models/learners/index.md): on "
+        "the command line its name with {train}, or its file, in Python an object of "
         "`fs.new_learner` or `fs.load_predictor`",
         group="prediction", shown="trace|hazard|NAME|FILE",
     )  # fmt: skip
@@ -110,14 +110,14 @@ class Parameters(BaseModel):
         None, "Copies of each checkpoint on a ring of the job's nodes, its own among them; 3: on "
         "both neighbours, too",
         about="copies of each checkpoint on [a ring of the job's nodes]"
-        "(../models/spares-in-runs.md), its own among them; with 3 on both neighbours, too; short "
+        "(models/spares-in-runs.md), its own among them; with 3 on both neighbours, too; short "
         "for `layout=ring` in {vault}",
         group="checkpoints", shown="COPIES", unset="no ring", rare=True,
     )  # fmt: skip
     spares: Annotated[int, Field(ge=0, lt=MAX_NODES)] | None = setting(
         None, "Nodes of the highest numbers that only jobs get that have lost a node",
         about="nodes of the highest numbers that only jobs get that have lost a node ([spares in "
-        "runs](../models/spares-in-runs.md))",
+        "runs](models/spares-in-runs.md))",
         group="checkpoints", shown="N", unset="none", only=("policy", "promise"),
     )  # fmt: skip
     failovers: Annotated[int, Field(ge=0, le=1000)] | None = setting(
@@ -131,15 +131,15 @@ class Parameters(BaseModel):
     downtime: Downtime = None
     placement: Annotated[str, PLACEMENTS] | None = setting(
         None, "Nodes of least risk one by one or together, or of lowest number",
-        about="nodes of least risk, one by one or [together](../models/promises.md#the-set-of-"
+        about="nodes of least risk, one by one or [together](models/promises/index.md#the-set-of-"
         "least-risk), or of lowest number",
         group="prediction", unset="fault-aware; first with classic policies",
     )  # fmt: skip
     topology: Annotated[str, AfterValidator(_spelled_topology)] | None = setting(
         None, "Nodes near each other rather: contiguous, so many at a switch, switches such as "
         "'s0=0-15 s1=16-31', or Slurm's topology.conf",
-        about="which nodes are [near each other](../models/promises.md#nodes-near-each-other), for "
-        "jobs that have such rather: `contiguous`, so many nodes at a switch, switches such as "
+        about="which nodes are [near each other](models/promises/index.md#nodes-near-each-other), "
+        "for jobs that have such rather: `contiguous`, so many nodes at a switch, switches such as "
         "`s0=0-15 s1=16-31`, or Slurm's `topology.conf`",
         group="prediction", shown="WHERE", unset="it does not matter",
         allowed="a topology", only=("policy", "promise"),
@@ -181,7 +181,7 @@ class Parameters(BaseModel):
     users: Annotated[str, AfterValidator(_spelled)] | None = setting(
         None, "Users who bargain, each with a least promise, patience and value of its own, in the "
         "place of {risk}: a TOML file, or settings such as 'least=0.5:0.99 patience=0:10'",
-        about="users who [bargain](../how-to/runs/users-who-bargain.md), in the place of U: a TOML "
+        about="users who [bargain](how-to/runs/users-who-bargain.md), in the place of U: a TOML "
         "file, or settings such as `least=0.5:0.99 patience=0:10 value=1 rounds=4`",
         group="prediction", shown="FILE|SETTINGS", unset="all take {risk}",
         allowed="kinds of users",

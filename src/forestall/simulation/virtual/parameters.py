@@ -57,7 +57,7 @@ class VirtualParameters(BaseModel):
         "processors, in order, and of what memory, which counts with {vm_memory}",
         about="nodes of unlike size, in order, such as `48x4+16x8:64GiB`: 48 nodes of 4 "
         "processors, then 16 of 8 and 64 GiB. They make up `nodes`, and stand in place of "
-        "`processors_per_node`; [memory](../models/virtual-machines.md#nodes-of-unlike-size) "
+        "`processors_per_node`; [memory](models/virtual-machines/index.md#nodes-of-unlike-size) "
         "counts where machines have some (`vm_memory`)",
         shown="NxP[:MEMORY]+...", unset="all alike", label="Nodes",
     )  # fmt: skip
@@ -66,7 +66,7 @@ class VirtualParameters(BaseModel):
         "module is imported",
         about="how nodes are chosen; `omniscient` is `best-fit` with alpha 0.5 on the true "
         "failure times, and `module:Class` [a strategy of your "
-        "own](../how-to/your-own/own-strategy.md)",
+        "own](how-to/your-own/own-strategy.md)",
         order=tuple(STRATEGIES),
     )  # fmt: skip
     alpha: Share | Literal["dynamic"] = setting(
@@ -131,14 +131,14 @@ class VirtualParameters(BaseModel):
         "told", "What a move is believed to take: what it does, or {migration_cost} at first and "
         "then what was learnt from the moves made",
         about="what a move is believed to take, where a node is chosen and left in time: what it "
-        "does, or [what was learnt](../models/virtual-machines.md#learned-tau) from the moves "
+        "does, or [what was learnt](models/virtual-machines/index.md#learned-tau) from the moves "
         "made, and `migration_cost` before the first; `vm_memory` tells what they take", rare=True,
     )  # fmt: skip
     overload_limit: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = setting(
         None, "Share of a node's processors in use above which, for longer than {overload_hold}, "
         "tasks leave it",
         about="share of its processors in use above which a node is too busy; after "
-        "`overload_hold` [one task leaves it](../models/virtual-machines.md#overload)",
+        "`overload_hold` [one task leaves it](models/virtual-machines/index.md#overload)",
         shown="SHARE", unset="no node is", allowed="whole thousandths", rare=True,
     )  # fmt: skip
     overload_hold: Positive = setting(

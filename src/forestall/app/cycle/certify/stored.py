@@ -74,7 +74,7 @@ def transfers_of(run: CycleRun, folder: Path) -> Transfers:
 
 @dataclass(frozen=True)
 class Costs:
-    """What stores say of a transfer: raw and stored bytes as `docs/models/vault-in-runs.md` has
+    """What stores say of a transfer: raw and stored bytes as `docs/models/vault-in-runs` has
     them, and rates between hosts."""
 
     stores: Stores

@@ -1,5 +1,5 @@
 """What the certifier knows of a vault: what checkpoints cost, where their pieces are, and whether
-they can be had; as `docs/models/vault-in-runs.md` has it, anew, from the files alone."""
+they can be had; as `docs/models/vault-in-runs` has it, anew, from the files alone."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,7 @@ from forestall.show.blocks import Block, Column, Figure, Listing, Prose, Table
 from forestall.show.drawings import figure_files
 from forestall.show.facts import Fact, taken
 from forestall.show.report import Report, Section
+from forestall.show.result import ShownResult
 from forestall.show.style import (
     BLACK,
     DASHES,
@@ -49,6 +51,29 @@ if TYPE_CHECKING:
 SUMMARY = "design.json"
 TRADEOFF = "tradeoff"
 FILES = ("changes.csv", "prices.csv", "tradeoff.csv", *figure_files((TRADEOFF,)), SUMMARY)
+
+
+@dataclass(frozen=True, repr=False)
+class DesignAnswer(ShownResult):
+    """What follows for a cluster; `study` has everything."""
+
+    study: Design
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """A row a queue, as in `design.json`."""
+        return pl.DataFrame(self.study.json["queues"], infer_schema_length=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `design.json` holds."""
+        return self.study.json
+
+    def _as_report(self) -> Report:
+        return report_of(self.study)
+
+    def _save_folder(self, folder: Path) -> Path:
+        check_design_folder(folder, force=False)
+        return save_design(self.study, folder)
 
 
 def is_design_folder(folder: Path) -> bool:
