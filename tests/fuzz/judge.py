@@ -13,7 +13,7 @@ SECONDS: Final = 20
 MEMORY: Final = 1 << 30
 USABLE, REFUSED, INTERRUPTED = 0, 2, 130
 
-ASKED: Final = tuple(f"forestall: --{name}: None " for name in ("system", "until"))
+ASKED: Final = ("forestall: --system: is missing; ",)
 """Refusals that ask for an option, which a damaged file may need where the good one did not."""
 CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 DIRECTIONS: Final = re.compile(r"[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
