@@ -13,8 +13,12 @@ SECONDS: Final = 20
 MEMORY: Final = 1 << 30
 USABLE, REFUSED, INTERRUPTED = 0, 2, 130
 
-ASKED: Final = tuple(f"forestall: --{name}: None " for name in ("system", "until"))
-"""Refusals that ask for an option, which a damaged file may need where the good one did not."""
+ASKED: Final = (
+    "forestall: --system: is missing; ",
+    "forestall: --warm-up: '1 d' is not allowed; expected less than the ",
+)
+"""Refusals that ask for an option, or for another, which a damaged file may need where the good one
+did not."""
 CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 DIRECTIONS: Final = re.compile(r"[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 WARNED: Final = re.compile(r"\w*Warning\b: |Exception ignored|Fatal Python error|panicked at")
@@ -65,7 +69,7 @@ def judged(
 
     Parameters
     ----------
-    names : of which one stands in a refusal
+    names : of which one stands in a refusal: of files, or of the option that told of one
     codes : exit codes that it may have
     json_asked : whether it was asked for JSON
     seconds, memory : of which it may take less

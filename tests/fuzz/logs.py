@@ -92,6 +92,16 @@ def _failures(count: int = 60) -> list[str]:
     ]
 
 
+def failure_log(folder: Path) -> None:
+    """Write failures.csv."""
+    (folder / "failures.csv").write_text("\n".join(_failures()) + "\n")
+
+
+def job_table(folder: Path) -> None:
+    """Write jobs.csv."""
+    (folder / "jobs.csv").write_text("\n".join(_jobs(12)) + "\n")
+
+
 def _named_failures() -> list[str]:
     rows = [row.split(",") for row in _failures()[1:]]
     head = ["# origin: 2026-01-01T00:00:00", f"# span: {90 * DAY}",
@@ -170,6 +180,19 @@ EVENTS: Final = {
 }  # fmt: skip
 """Event logs, by the names of their forms."""
 
+EVENT_TABLES: Final = {
+    "own": ("time,place,severity,kind,alert,message",
+            "{at:%Y-%m-%dT%H:%M:%S},R0{node}-M{half},{severity},KERNEL,{half},{text}"),
+    "bluegene-q": ("RECID,MSG_ID,CATEGORY,COMPONENT,SEVERITY,EVENT_TIME,JOBID,BLOCK,LOCATION,"
+                   "MESSAGE",
+                   "{k},0008000{node},Software_Error,CNK,{severity},{at:%Y-%m-%d %H:%M:%S}.12,7,"
+                   "MIR-1,R0{node}-M{half}-N00,{text}"),
+    "bluegene-p": ("RECID,MSG_ID,COMPONENT,SUBCOMPONENT,ERRCODE,SEVERITY,EVENT_TIME,LOCATION,"
+                   "MESSAGE",
+                   "{k},KERN_0{node}0C,KERNEL,_bgp_unit,_bgp_err,{severity},"
+                   "{at:%Y-%m-%d-%H.%M.%S}.123456,R0{node}-M{half}-N00,{text}"),
+}  # fmt: skip
+"""Tables of events: their headers and rows."""
 DEVICES: Final = {
     "titan": ("SN,location,insert,remove,duration,out,event",
               "{k},c{node}-{half},,{at:%Y-%m-%d %H:%M:%S},,,DBE"),
@@ -414,16 +437,25 @@ JOB_LOGS: Final = (
         for kind in PACKERS
     ),
 )  # fmt: skip
-EVENT_LOGS: Final = tuple(
-    Format(
-        name,
-        written((f"{name}.log", _stamped(form))),
-        (f"{name}.log",),
-        text,
-        (*EVENT_COMMANDS, *(() if name.startswith(("hpc", "syslog")) else FAILURE_COMMANDS)),
-    )
-    for name, form in EVENTS.items()
-)
+EVENT_LOGS: Final = (
+    *(
+        Format(
+            name,
+            written((f"{name}.log", _stamped(form))),
+            (f"{name}.log",),
+            text,
+            (*EVENT_COMMANDS, *(() if name.startswith(("hpc", "syslog")) else FAILURE_COMMANDS)),
+        )
+        for name, form in EVENTS.items()
+    ),
+    *(
+        Format(f"events-{name}", written((f"{name}.csv", [head, *_stamped(row)])),
+               (f"{name}.csv",), table, EVENT_COMMANDS)
+        for name, (head, row) in EVENT_TABLES.items()
+    ),
+    Format("events-parquet", written(), ("own.parquet",), parquet, EVENT_COMMANDS,
+           made=("traces generate ras own.parquet --nodes 8 --days 9",)),
+)  # fmt: skip
 SLURM: Final = (
     Format("sacct", _slurm, ("sacct.jobs.txt",), partial(table, separator=b"|"),
            (*SLURM_COMMANDS, "traces info {file} --as records",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import struct
 import warnings
 import zipfile
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 import polars as pl
 import zstandard
 
+from forestall.traces.metrics.day_files import HEADER, decode, encode, segments
 from fuzz.hostile import Draw
 from fuzz.mutate import Mutator, bytes_of_any, nested
 
@@ -122,6 +125,48 @@ def array(draw: Draw, values: Any) -> Any:
                 )
         case _:
             return draw.pick((some.reshape(1, -1), np.zeros((0, 3)), np.float64(1), some[:0]))
+
+
+def day_file(draw: Draw, data: bytes) -> bytes:
+    """Damage a day file of an agent: its bytes, or a header or records, with checksums that fit."""
+    found = segments(data)
+    if draw.chance(0.35) or not found:
+        return bytes_of_any(draw, data)
+    head, begin, end, _ = draw.pick(found)
+    size, seed, version = head.record, head.seed, head.version
+    read = (decode(data[k : k + size], seed, version) for k in range(begin, end - size + 1, size))
+    records = [one for one in read if one is not None]
+    worse: dict[str, Any] = {
+        "host": draw.word().decode("utf-8", "replace"),
+        "boot": draw.rng.bytes(16),
+        "serial": draw.pick((0, 2**32 - 1)),
+        "period": draw.pick((0.0, 0.001, 4e6, -1.0)),
+        **{
+            name: draw.pick((-1.0, 2.0, 1e30, float("inf"), float("nan")))
+            for name in ("th1", "th2", "hold", "guest_memory")
+        },
+    }
+    if draw.chance(0.5) or not records:
+        name = draw.pick(list(worse))
+        head = replace(head, **{name: worse[name]})
+    for _ in range(draw.pick((1, 1, 2, 50)) if records else 0):
+        at = draw.below(len(records))
+        records[at] = records[at]._replace(
+            **draw.pick(
+                (
+                    {"wall": draw.pick((0, 2**31, 2**32 - 1, records[at].wall - 86_400))},
+                    {"boot": draw.pick((0.0, 4e8, records[at].boot + 1e6))},
+                    {"cpu": float("nan")},
+                    {"memory_free": float("nan"), "io": 1e30},
+                    {"state": draw.below(8), "flags": draw.below(32)},
+                )
+            )
+        )
+    try:
+        body = b"".join(encode(one, head.seed, version) for one in records)
+        return data[: max(begin - 2 * HEADER, 0)] + head.encode() + body + data[end:]
+    except (struct.error, ValueError, OverflowError):
+        return bytes_of_any(draw, data)
 
 
 _SPOILT: set[int] = set()

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 
@@ -197,6 +198,7 @@ class Stage:
             outcome,
             names=(
                 *Path(file).parts,
+                *(f"{option}: " for option, word in pairwise(arguments) if word == file),
                 *(word for word in arguments if (folder / word).is_file()),
             ),
             codes=format.codes,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forestall.model.errors import ParameterError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.ras import RasLog
@@ -62,6 +62,14 @@ def test_metrics_by_name() -> None:
     assert seen.metrics.value.tolist() == [[1.0], [2.0]]
 
 
+def test_metrics_of_two_names_for_one_number() -> None:
+    both = replace(metrics(), node_names=("r1-n0", "r2-n0", "x"), source="day.csv")
+    with pytest.raises(TraceError, match=r"day.csv: names 'r1-n0' and 'r2-n0' both end in 0"):
+        observed(failures(), metrics=both)
+    with pytest.raises(ParameterError, match=r"'r1-n0, r2-n0' is not allowed; .* one name"):
+        observed(failures(), metrics=replace(both, source=""))
+
+
 def test_until() -> None:
     seen = observed(failures(), events(), until=500)
     assert (len(seen.failures), seen.end) == (1, 500)
@@ -100,6 +108,7 @@ def test_logs_of_another_machine() -> None:
 
 def test_numbers() -> None:
     assert numbers_of(["n07", "x", "r1c2-s", "9"], None, 8).tolist() == [7, -1, 2, -1]
+    assert numbers_of(["vm1048575", "vm1048576", "i-999999999"], None).tolist() == [1048575, -1, -1]
     assert numbers_of(["b", "z"], ["a", "b"]).tolist() == [1, -1]
 
 

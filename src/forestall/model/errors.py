@@ -161,7 +161,7 @@ class ParameterError(InputError):
     Parameters
     ----------
     name : the parameter
-    value : what was given
+    value : what was given, None where nothing was
     allowed : what would have been accepted; it may name other parameters in braces
     """
 
@@ -169,7 +169,8 @@ class ParameterError(InputError):
         self.name = name
         self.value = value
         self.allowed = allowed
-        super().__init__(allowed, before=f"{name}: {brief(value)} is not allowed; expected ")
+        said = "is missing" if value is None else f"{brief(value)} is not allowed"
+        super().__init__(allowed, before=f"{name}: {said}; expected ")
 
 
 class TransitionError(ParameterError):

@@ -34,7 +34,7 @@ MOST_BYTES: Final = 2**63 - 1
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmgtp]?)(b|ib|)")
 _NUMBER = re.compile(r"\d+(\.\d*)?(e\d+)?")
 _UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
-_SLURM = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
+_SLURM = re.compile(r"(?:(\d{1,18})-)?(\d{1,18})(?::(\d{1,18}))?(?::(\d{1,18}))?")
 _ALLOWED = "a duration such as 90s, 15m, 36h, 4d or 1-12:00:00"
 _BOUNDS = f"{_ALLOWED}, at least 0 and below 2,177 years"
 
@@ -51,7 +51,7 @@ def parse_duration(
     >>> [parse_duration(text) for text in ("36h", "1-12:00:00", "15m", 90)]
     [129600, 129600, 900, 90]
     """
-    seconds = float(text) if isinstance(text, int | float) else _seconds(text, name)
+    seconds = text if isinstance(text, int | float) else _seconds(text, name)
     if isinstance(text, str) and seconds and not plain and _NUMBER.fullmatch(text.strip().lower()):
         raise ParameterError(name, text, _with_units(text.strip()))
     if not 0 <= seconds < MAX_SECONDS:  # also refuses nan

@@ -15,6 +15,7 @@ from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.observations import Observations, window_of
 from forestall.model.ras import RasLog
+from forestall.model.units import MOST_NODES
 from forestall.traces.ras.places import coarsened, is_blue_gene
 
 Int = npt.NDArray[np.int64]
@@ -155,6 +156,7 @@ def _known(metrics: Metrics, failures: Failures) -> Metrics:
     number = numbers_of(metrics.node_names, names, failures.nodes if names else None)
     if len(metrics) and not np.any(number[metrics.node] >= 0):
         raise _of_no_node("metrics", metrics.source, metrics.node_names[0], failures)
+    _one_name_each(metrics, number)
     node = number[metrics.node]
     order = np.lexsort((metrics.time, node))
     order = order[node[order] >= 0]
@@ -166,6 +168,19 @@ def _known(metrics: Metrics, failures: Failures) -> Metrics:
         nodes=max(failures.nodes, int(node.max(initial=-1)) + 1),
         node_names=names,
     )
+
+
+def _one_name_each(metrics: Metrics, number: Int) -> None:
+    """Raise an error where two names that have samples would be one node."""
+    first: dict[int, str] = {}
+    for place in np.unique(metrics.node).tolist():
+        node, name = int(number[place]), (metrics.node_names or ())[place]
+        if node >= 0 and first.setdefault(node, name) != name:
+            allowed = "one name for each number, since the failure log has numbers"
+            said = f"names {first[node]!r} and {name!r} both end in {node}; expected {allowed}"
+            if not metrics.source:
+                raise ParameterError("metrics", f"{first[node]}, {name}", allowed)
+            raise TraceError(metrics.source, said)
 
 
 def _of_no_node(what: str, source: str, name: str, failures: Failures) -> InputError:
@@ -182,7 +197,7 @@ def numbers_of(names: Sequence[str], known: Sequence[str] | None, nodes: int | N
     """Return the node number of each name, int64[len(names)], -1 where it is none.
 
     `known` are the names by number; without them the number that a name ends in counts, where it is
-    below `nodes`.
+    below `nodes`, and a machine may have so many.
     """
     if known is not None:
         place = {name: k for k, name in enumerate(known)}
@@ -190,4 +205,5 @@ def numbers_of(names: Sequence[str], known: Sequence[str] | None, nodes: int | N
     found = (re.search(r"(\d{1,9})\D*$", name) for name in names)
     numbers = (int(match[1]) if match else -1 for match in found)
     answer = np.fromiter(numbers, np.int64, len(names))
-    return np.where(answer < nodes, answer, -1) if nodes is not None else answer
+    most = MOST_NODES if nodes is None else min(nodes, MOST_NODES)
+    return np.where(answer < most, answer, -1)

@@ -54,6 +54,8 @@ RUNS = {
     " --migration pre-copy --vm-memory 2000 --dirty-rate 20 --max-downtime 0.5",
     "virtual-overload": f"{VIRTUAL} --strategy random --overload-limit 0.6 --overload-hold 1m"
     " --task-processors 0.6 --past-deadline run --log-events",
+    "virtual-asked": f"{VIRTUAL.replace('--from 0', '--from 90000')} --strategy best-fit"
+    " --predictor rate --train hot8.csv --train-days 1 --predict-every 2h --log-events",
     "cycle-falcon": f"{CYCLE} --scheduler falcon --restart checkpoint --log-events",
     "cycle-condor": f"{CYCLE} --scheduler condor --restart scratch --log-events",
     "cycle-omniscient": f"{CYCLE} --scheduler omniscient --restart checkpoint",

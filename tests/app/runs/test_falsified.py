@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from app.runs.falsified import fates, lies, make, prepare, tell
+from app.runs.falsified import Lie, fates, lies, make, prepare, tell
 from forestall.app.kit.output import MANIFEST, write_manifest
 from forestall.app.runs.certify import certify
 from forestall.app.runs.replay import replay
@@ -60,6 +60,28 @@ def test_lies_that_once_passed_or_broke_it(
     some = [lie for lie in lies(folder) if (lie.file, lie.field) == (file, field)]
     told = [lie for lie in some if how in lie.how]
     assert len(fates(folder, told)["found"]) == len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "how"),
+    [
+        ("promise-near", "checkpoint_finished", "later"),
+        ("virtual-checkpoint", "migration_ended", "later"),
+        ("virtual-checkpoint", "migration_ended", "gone"),
+        ("virtual", "foreseen", "later"),
+        ("virtual", "foreseen", "twice"),
+    ],
+)
+def test_events_that_once_could_be_changed(name: str, event: str, how: str, made: object) -> None:
+    folder = made(name)  # type: ignore[operator]
+    rows = (folder / "events.csv").read_text().splitlines()
+    row = next(k for k in reversed(range(len(rows))) if rows[k].split(",")[1] == event)
+    time, rest = rows[row].split(",", 1)
+    rows[row : row + 1] = {"later": [f"{int(time) + 1},{rest}"], "gone": []}.get(
+        how, [rows[row]] * 2
+    )
+    lie = Lie("events.csv", "time", how, "\n".join([*rows, ""]).encode())
+    assert fates(folder, [lie])["found"]
 
 
 NUMBERS = ("promises_kept", "brier", "jobs_count", "makespan", "wait.mean", "response.p95")

@@ -280,6 +280,7 @@ def test_the_checker_sees_what_does_not_add_up(tmp_path: Path) -> None:
         ("UPDATE offers SET record = '{}' WHERE seq = 1", "offers is damaged: row o1: low"),
         ("UPDATE promises SET probability = 9e999 WHERE seq = 1", "row p-o1: probability: inf is"),
         ("UPDATE promises SET consents = '[1]' WHERE seq = 1", "row p-o1: consents: 1 is not"),
+        ("UPDATE offers SET seq = 'x' WHERE seq = 1", "offers is damaged: seq: 'x' is not"),
     ],
 )
 def test_values_of_another_kind(tmp_path: Path, statement: str, said: str) -> None:
@@ -297,7 +298,7 @@ def test_values_of_another_kind(tmp_path: Path, statement: str, said: str) -> No
         LiveLedger(f"sqlite:///{path}", writes=False) as ledger,
         pytest.raises(LedgerError) as caught,
     ):
-        tuple(list(ledger.read(kind)) for kind in ROWS)
+        tuple((ledger.count(kind), list(ledger.read(kind))) for kind in ROWS)
     assert said in str(caught.value)
 
 

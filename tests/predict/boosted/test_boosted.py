@@ -216,6 +216,7 @@ def test_fitting_and_updating_through_the_predictor() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [("trees", 0), ("leaves", 1), ("leaves", 32), ("rate", 0.0), ("ridge", -1.0), ("rows", 5),
+     ("rows", 10**6 + 1), ("trees", 2001),
      ("calibration", "beta"), ("seed", -1), ("horizons", [])],
 )  # fmt: skip
 def test_settings_that_are_not_allowed(name: str, value: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 
@@ -27,6 +29,17 @@ def test_by_hand() -> None:
              (1, 200, 200)]  # fmt: skip
     host, time, since = np.array(asked).T
     assert found.since_return(host, time).tolist() == since.tolist()
+
+
+def test_many_hosts_over_years() -> None:
+    """Their numbers come in 32 bits, and times the span would not fit into them."""
+    hosts, end = 300, 3 * 10**7
+    runs = np.array([(host, 0, 0, 0) for host in range(hosts)], dtype=RUN)
+    found = HostRuns(runs, np.arange(hosts + 1), np.zeros((hosts, 1), np.int64), 0, end, 600)
+    asked = np.arange(hosts, dtype=np.int32)
+    assert found.since_return(asked, np.arange(hosts)).tolist() == list(range(hosts))
+    longer = replace(found, end=3 * 10**9)
+    assert longer.since_return(asked[:2], np.array([2**31, 7])).tolist() == [2**31, 7]
 
 
 @given(cycle_cases())

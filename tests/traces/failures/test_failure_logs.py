@@ -77,7 +77,7 @@ def test_lanl_dirt_and_systems(tmp_path: Path) -> None:
     path = tmp_path / "lanl.csv"
     bad = {STARTED: "2003-01-02"}
     path.write_text(lanl_rows(record(), record() | bad, record(System=3, nodenumz="")))
-    with pytest.raises(ParameterError, match=r"system: None is not allowed; .* systems 2, 3"):
+    with pytest.raises(ParameterError, match=r"system: is missing; .* systems 2, 3"):
         read_failures(path)
     with pytest.raises(ParameterError, match="system: '4' is not allowed"):
         read_failures(path, system=4)

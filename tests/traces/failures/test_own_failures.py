@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from forestall.model.errors import InputError, ParameterError, TraceError
 from forestall.model.failures import Failures
+from forestall.model.units import EARLIEST, LATEST
 from forestall.traces import read_failures, write_failures_csv
 
 HEAD = "time,node,downtime,kind,detectability\n"
@@ -188,7 +189,7 @@ WORDS = st.text("abR0-1:,\"' #é", min_size=1).map(str.strip).filter(bool)
 
 @given(
     failures(),
-    st.none() | st.integers(-(2**32), 2**33),
+    st.none() | st.integers(EARLIEST, LATEST - 1),
     st.none() | st.lists(WORDS, min_size=1, max_size=6, unique=True),
     st.integers(0, 2**20),
     st.integers(0, 5),

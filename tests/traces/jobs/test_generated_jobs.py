@@ -147,7 +147,7 @@ def test_requested_times() -> None:
     ("parameters", "message"),
     [
         ({"nodes": 0, "count": 5}, "nodes: 0"),
-        ({"nodes": 4}, "count: None"),
+        ({"nodes": 4}, "count: is missing"),
         ({"nodes": 4, "count": 5, "days": 2}, "count: 5"),
         ({"nodes": 4, "count": 0}, "count: 0"),
         ({"nodes": 4, "days": float("nan")}, "days: nan"),

@@ -112,7 +112,7 @@ def test_damaged_folders_are_named(tmp_path: Path) -> None:
     whole = json.loads(text) | {"files": {}}
     remark = {"part": "all", "kind": "x", "text": "rows", "action": "kept", "count": 1, "names": []}
     for broken, said in (
-        ({"remarks": [{"kind": 3}]}, "remarks.part: None is not allowed"),
+        ({"remarks": [{"kind": 3}]}, "remarks.part: is missing"),
         ({"remarks": [remark | {"count": -1}]}, "remarks.count: -1 is not allowed"),
         ({"remarks": [remark | {"names": [7]}]}, "remarks.names: 7 is not allowed"),
         ({"remarks": [remark | {"action": "burnt"}]}, "expected left out, changed, kept"),

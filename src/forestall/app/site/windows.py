@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forestall.model.errors import ParameterError
+from forestall.model.errors import ParameterError, TraceError
 from forestall.model.units import SECONDS, parse_duration, parse_time
 from forestall.show.quantities import brief
 
@@ -34,7 +34,7 @@ def window(
 
     `since` is a date such as ``2024-01-01``, a duration before the end such as ``30d``, or
     ``all``; `until` a date. Dates are in `zone`. Raises ParameterError where the window would be
-    empty, and for a date where the records have none.
+    empty, and for a date where the records have none; TraceError where they cover no time.
     """
     first, last = span(site)
     dated = is_dated(site)
@@ -51,6 +51,9 @@ def window(
     if until is not None and end <= first:
         raise ParameterError("until", until, f"a time {within}")
     if since is None or since == ALL:
+        if until is None:
+            said = f"covers no time: it begins and ends at {_exact(first, dated)}"
+            raise TraceError("; ".join(site.sources) or "records", said)
         raise ParameterError("until", until, f"a time {within}")
     before = f", before {{until}} {until}" if until is not None and begin < last else ""
     raise ParameterError("since", since, f"a time {within}{before}")

@@ -21,7 +21,7 @@ from forestall.live.ledger.rows import (
     StateRow,
 )
 from forestall.live.ledger.tables import TABLES, row_of, values
-from forestall.model.errors import LedgerError
+from forestall.model.errors import LedgerError, ParameterError
 from forestall.model.live.intents import LEGAL, IntentState
 
 R = TypeVar("R", bound=LedgerRow)
@@ -143,7 +143,11 @@ class LiveLedger:
         """Return how many rows of a kind there are."""
         with self.database.reading() as connection:
             last = sa.func.coalesce(sa.func.max(TABLES[kind].c.seq), 0)
-            return int(connection.scalar(sa.select(last)) or 0)
+            found = connection.scalar(sa.select(last))
+            if not isinstance(found, int):
+                allowed = "the number of its last row"
+                raise ParameterError(f"{kind.table} is damaged: seq", found, allowed)
+            return found
 
     def open_promises(self) -> list[PromiseRow]:
         """Return the promises of which no outcome is known, oldest first."""

@@ -45,6 +45,8 @@ MANY: Final = 50
 curve would multiply risks where margins are higher than any it was learnt on."""
 FEWEST: Final = 10
 """With fewer failures to learn from, or half as many held out, the base rate is all there is."""
+MOST_TREES, MOST_ROWS = 2_000, 1_000_000
+"""Of a model: 100 trees on so many rows take half a minute, and all take some minutes."""
 
 
 class Boosted(Learner):
@@ -89,13 +91,13 @@ class Boosted(Learner):
         if check.number("rate", rate, "a number in (0, 1]", above=0) > 1:
             raise ParameterError("rate", rate, "a number in (0, 1]")
         leaves, horizons = check.whole("leaves", leaves, 2, 31), check.seconds(horizons)
-        most = MOST_NODES // (len(horizons) * (2 * leaves - 1))
+        most = min(MOST_TREES, MOST_NODES // (len(horizons) * (2 * leaves - 1)))
         super().__init__(
             trees=check.whole("trees", trees, 1, most),
             leaves=leaves,
             rate=float(rate),
             ridge=check.number("ridge", ridge, "a number of failures, 0 or more", least=0),
-            rows=check.whole("rows", rows, 100),
+            rows=check.whole("rows", rows, 100, MOST_ROWS),
             calibration=check.choice("calibration", calibration, METHODS),
             seed=check.whole("seed", seed, 0, 2**32 - 1),
             horizons=horizons,

@@ -67,7 +67,8 @@ class HostRuns:
         back[self.first[:-1]] = True
         spell = np.maximum.accumulate(np.where(back, np.arange(len(runs)), 0))
         keys = runs["host"].astype(np.int64) * span + (runs["start"] - self.begin)
-        at = np.searchsorted(keys, host * span + (time - self.begin), side="right") - 1
+        mine = host.astype(np.int64) * span + (time - self.begin)  # hosts come in 32 bits
+        at = np.searchsorted(keys, mine, side="right") - 1
         since: Int = time - runs["start"][spell[at]]
         return since
 

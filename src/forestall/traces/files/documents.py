@@ -7,17 +7,19 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from forestall.model.errors import TraceError, of_system
+from forestall.model.errors import TraceError, brief, of_system
 
 DEEP = "is nested too deep"
 MOST_DEEP = 100
 """Levels of a document: what is nested deeper is no file of ours, and who walks it would not get to
 the end."""
+LARGE = "a whole number of more than 64 bits"
+_LEAST, _MOST = -(2**63), 2**64
 
 
 def json_of(text: str | bytes) -> Any:
     """Return the value of a text of JSON, in which every string can be written. Raises ValueError,
-    also where it is nested too deep or has a number of thousands of digits."""
+    also where it is nested too deep or has a whole number of more than 64 bits."""
     try:
         value = json.loads(text)
         if (b"\\u" if isinstance(text, bytes) else "\\u") in text:  # type: ignore[operator]
@@ -29,9 +31,13 @@ def json_of(text: str | bytes) -> Any:
 
 
 def _shallow(value: Any) -> Any:
-    """Return a value; ValueError where it is nested too deep."""
-    level = [value]
+    """Return a value; ValueError where it is nested too deep, or a number in it is too large."""
+    level, above = [value], [value]
     for _ in range(MOST_DEEP):
+        whole = [one for one in level if type(one) is int]
+        if whole and not _LEAST <= min(whole) <= max(whole) < _MOST:
+            raise ValueError(_too_large(above))
+        above = level
         level = [
             inner
             for outer in level
@@ -41,6 +47,15 @@ def _shallow(value: Any) -> Any:
         if not level:
             return value
     raise ValueError(DEEP)
+
+
+def _too_large(holders: list[Any]) -> str:
+    """Return what is wrong with a number in one of these, and its key where it has one."""
+    for outer in holders:
+        for key, one in outer.items() if isinstance(outer, dict) else ():
+            if type(one) is int and not _LEAST <= one < _MOST:
+                return f"{brief(key)}: {LARGE}"
+    return LARGE
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import IO, Any, Final, ParamSpec, TypeVar
 
 from forestall.model.errors import ForestallError, ParameterError, TraceError
 
@@ -24,10 +24,11 @@ LOG: Final = logging.getLogger(__name__)
 GLANCE: Final = 0.02
 """s: a look at what a file is takes less, and is not told of."""
 _SAID: Final = re.compile(
-    rb"\n?thread '[^\n]*panicked at [^\n]*\n[^\n]*\n(?:stack backtrace:\n(?: +[^\n]*\n)*)?"
-    rb"(?:note: [^\n]*\n)?"
+    rb"\n?thread '[^\n]*panicked at [^\n]*\n[^\n]*\n(?: +[^\n]*\n)*"
+    rb"(?:stack backtrace:\n(?: +[^\n]*\n)*)?(?:note: [^\n]*\n)*"
 )
-"""What Rust prints of a panic: where, why in one line, and how to learn more."""
+"""What Rust prints of a panic: where, why (of what is unequal each side in a line that is set in),
+the calls that led there, and how to learn more."""
 _ONE: Final = threading.RLock()
 PANIC = "PanicException"
 """Name of what Rust's panics become in Python: no Exception, and no name to import it by."""
@@ -76,12 +77,12 @@ def reading(path: Any) -> Iterator[None]:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep back what a library of Rust prints on standard error when it panics, for the one line
-    that is made of it tells the user more. Whatever else is printed meanwhile comes out after it;
-    with RUST_BACKTRACE in the environment everything does.
+    that is made of it tells the user more; it is logged. Whatever else is printed meanwhile comes
+    out after it.
 
     Standard error is the process's: while one thread is in here, others go through as they are.
     """
-    if "RUST_BACKTRACE" in os.environ or not _ONE.acquire(blocking=False):
+    if not _ONE.acquire(blocking=False):
         yield
         return
     try:
@@ -90,29 +91,37 @@ def quiet() -> Iterator[None]:
         except OSError:  # there is none
             yield
             return
-        with tempfile.TemporaryFile() as room:
+        with _room() as room:
             _flush()
             os.dup2(room.fileno(), 2)
-            said = _nothing_left_out
+            raised = False
             try:
                 yield
             except BaseException:
-                said = functools.partial(_SAID.sub, b"")
+                raised = True
                 raise
             finally:
                 _flush()
                 os.dup2(real, 2)
                 os.close(real)
                 room.seek(0)
-                rest = said(room.read())
+                said = room.read()
+                rest = _SAID.sub(_logged, said) if raised else said
                 if rest:
                     os.write(2, rest)
     finally:
         _ONE.release()
 
 
-def _nothing_left_out(text: bytes) -> bytes:
-    return text
+def _room() -> IO[bytes]:
+    if hasattr(os, "memfd_create"):  # where nothing may be written, files are read all the same
+        return os.fdopen(os.memfd_create("said"), "w+b")
+    return tempfile.TemporaryFile()
+
+
+def _logged(said: re.Match[bytes]) -> bytes:
+    LOG.debug("%s", said[0].decode("utf-8", "replace").strip())
+    return b""
 
 
 def _flush() -> None:

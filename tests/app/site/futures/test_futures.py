@@ -107,7 +107,7 @@ def test_every_rule_plays(log: Path, rule: str, capsys: Capsys) -> None:
     ("options", "words"),
     [
         (("--at", "1999-01-01"), "a time that the records cover"),
-        (("--at", "2020-09-13T21:59"), "a time at which jobs run or wait"),
+        (("--at", "2020-09-13T21:59"), "a time at which jobs of jobs.swf: "),
         (("--at", AT, "--drain", "8 at noon"), "NODES@FROM+DURATION"),
         (("--at", AT, "--drain", "8@25:00+1h"), "00:00 to 23:59"),
         (("--at", AT, "--drain", "99@23:00+1h"), "no more than the 16 nodes"),

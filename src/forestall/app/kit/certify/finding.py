@@ -28,6 +28,9 @@ class Check(NamedTuple):
 PARAMETERS: Final = "parameters."
 """Before the keys of parameters."""
 
+WHOLE_ROWS: Final = "[*]"
+"""Among the columns of a file: rows that are there or not."""
+
 
 class Unchecked(NamedTuple):
     """What of a file nothing else in the folder tells of, so that only the manifest would notice
@@ -54,6 +57,7 @@ class Unchecked(NamedTuple):
     def __str__(self) -> str:
         given = [one.removeprefix(PARAMETERS) for one in self.fields if one.startswith(PARAMETERS)]
         rest = [one for one in self.fields if not one.startswith(PARAMETERS)]
+        rest = ["whole rows" if one == WHOLE_ROWS else one for one in rest]
         told = ", ".join([*rest, *([f"parameters {', '.join(given)}"] if given else ())])
         named = "" if self.fields == ("*",) else f" ({told})"
         return f"{self.file}{named}: {self.why}"

@@ -63,6 +63,7 @@ class PromiseDecisionRows(Rows):
     kind: Int = read.words(read.spelled(DecisionKind), "decision")
     job: Int = read.job()
     start: Int = read.seconds(empty=True)
+    end: Int = read.seconds(empty=True)
     deadline: Int = read.seconds(empty=True)
     probability: Reals = read.column(probability)
     nodes: Texts = read.column(
@@ -147,7 +148,17 @@ class LoggedPromises:
             told = per(events.job[events.kind == kind], len(jobs))
             text = "job {0}: {1} " + what + " of checkpoints in events.csv, {2} in the tables"
             finding.where(told != mine, text, names, told, mine)
+        self._saved(events.take(events.kind == EventKind.CHECKPOINT_FINISHED), finding)
         return f"{len(events)} events, as jobs, runs and failures tell"
+
+    def _saved(self, ended: PromiseEventRows, finding: Finding) -> None:
+        """Checkpoints end when their decisions say so."""
+        begun = self.decisions.take(self.decisions.kind == DecisionKind.CHECKPOINT)
+        due = set(zip(begun.job.tolist(), begun.end.tolist(), strict=True))
+        here = zip(ended.job.tolist(), ended.time.tolist(), strict=True)
+        odd = np.array([one not in due for one in here], dtype=np.bool_)
+        text = "job {0}: no checkpoint of decisions.csv ends at {1}, as events.csv says"
+        finding.where(odd, text, self.run.jobs.name[ended.job], ended.time)
 
     def _recovered(self, back: PromiseEventRows, finding: Finding) -> None:
         """Nodes come back as their failures, prolonged by those meanwhile, have it."""

@@ -16,8 +16,9 @@ from forestall.app.kit.certify.intervals import spread
 from forestall.app.kit.certify.sheet import NONE, Int, Rows, Sheet
 from forestall.app.kit.certify.sums import passes, unlike_rows
 from forestall.app.virtual.certify.facts import Facts
-from forestall.model.virtual import TaskDecisionKind, TaskEventKind
+from forestall.model.virtual import FAR, TaskDecisionKind, TaskEventKind
 from forestall.model.virtual_books import Begun, Ended
+from forestall.traces.predictions import PERFECT, RECORDED
 
 FILES: Final = ("events.csv", "decisions.csv")
 
@@ -125,6 +126,7 @@ def events(run: LoggedTasks, finding: Finding) -> str:
     text = "job {0}: the end (task, time) {1} is only in one of events.csv and runs.csv"
     mine = [stays.job[done], stays.index[done], stays.end[done]]
     unlike_rows(finding, text, [ended.job, ended.index, ended.time], mine, names)
+    _copied(run, finding)
     failed = told.take(told.kind == TaskEventKind.NODE_FAILED)
     text = "node {0}: failure {1} is only in one of events.csv and failures.csv"
     nodes, failures = np.arange(run.given.nodes), run.failures
@@ -137,8 +139,20 @@ def events(run: LoggedTasks, finding: Finding) -> str:
     mine = [run.down.node[due], run.down.end[due]]
     unlike_rows(finding, text, [back_up.node[here], back_up.time[here]], mine, nodes)
     _foreseen(run, finding)
+    _asked(run, finding)
     _leaving(run, finding)
     return f"{len(told)} events, as jobs, stays and failures tell"
+
+
+def _copied(run: LoggedTasks, finding: Finding) -> None:
+    """A live migration stops its machine at the source when it is told that its memory is there."""
+    told, stays = run.events, run.chain.stays
+    live = run.summary.held["parameters"].get("migration") == "pre-copy"
+    here = told.take(told.kind == TaskEventKind.MIGRATION_ENDED)
+    moved = stays.ended == (Ended.MOVED if live else NONE)
+    text = "job {0}: the end of a copy (task, time) {1} is only in one of events.csv and runs.csv"
+    mine = [stays.job[moved], stays.index[moved], stays.end[moved]]
+    unlike_rows(finding, text, [here.job, here.index, here.time], mine, run.jobs.name)
 
 
 def _foreseen(run: LoggedTasks, finding: Finding) -> None:
@@ -161,6 +175,25 @@ def _foreseen(run: LoggedTasks, finding: Finding) -> None:
         if said not in known:
             words = ["nothing" if one == NONE else str(one) for one in (said, known[0])]
             finding.wrong(text, node, time, *words)
+
+
+def _asked(run: LoggedTasks, finding: Finding) -> None:
+    """Predictions are told as the run begins, when their node fails, and as often as was asked."""
+    told, held = run.events, run.summary.held
+    name = str((held.get("predictor") or {}).get("name"))
+    if not (name in (RECORDED, PERFECT) or name.startswith("synthetic, ") or ", asked " in name):
+        return  # made beforehand: they may come at any time
+    begin, every = int(told.time.min()), held["parameters"].get("predict_every")
+    failed = told.kind == TaskEventKind.NODE_FAILED
+    known = set(zip(told.node[failed].tolist(), told.time[failed].tolist(), strict=True))
+    here = told.take(told.kind == TaskEventKind.FORESEEN)
+    regular = (here.time - begin) % (every or FAR) == 0
+    pairs = zip(here.node.tolist(), here.time.tolist(), strict=True)
+    odd = ~regular & np.array([one not in known for one in pairs], dtype=np.bool_)
+    text = "node {0}: nothing was to be foreseen at {1}, as events.csv says"
+    finding.where(odd, text, here.node, here.time)
+    rows, times = np.unique(np.stack((here.node, here.time)), axis=1, return_counts=True)
+    finding.where(times > 1, "node {0}: is foreseen to fail twice at {1} (events.csv)", *rows)
 
 
 def _leaving(run: LoggedTasks, finding: Finding) -> None:
