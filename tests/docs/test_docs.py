@@ -849,7 +849,7 @@ WITH_EXAMPLES = [
 def test_examples_in_docstrings(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)  # some write files
     parts = path.relative_to(ROOT / "src").with_suffix("").parts
     module = importlib.import_module(".".join(p for p in parts if p != "__init__"))
     assert doctest.testmod(module).failed == 0

@@ -57,14 +57,18 @@ def trial_verdict(summary: Summary) -> str:
         return f"Not shown that acting helps: nodes left alone had no {what}."
     low, high = one["effect_ci"]
     told = (
-        f"{percent(abs(one['effect']))} {'less' if one['effect'] >= 0 else 'more'} {what} on nodes "
-        f"acted on ({_signed(low)} to {_signed(high)} less; p {p_text(one['p_value'])})"
+        f"{_less(one['effect'], f' {what}')} on nodes acted on "
+        f"({_less(low)} to {_less(high)}; p {p_text(one['p_value'])})"
     )
     if low > 0:
         return f"Acting helps: {told}."
     if high < 0:
         return f"Acting harms: {told}."
     return f"Not shown that acting helps: {told}."
+
+
+def _less(share: float, what: str = "") -> str:
+    return f"{percent(abs(share))} {'less' if share >= 0 else 'more'}{what}"
 
 
 def _signed(share: float) -> str:
