@@ -432,6 +432,11 @@ OWN_WAYS = {
 """Modules that write files by themselves, and why."""
 
 
+def name_of(function: ast.expr) -> str:
+    """Return the name that a function is called by, whatever module it is of."""
+    return getattr(function, "attr", getattr(function, "id", ""))
+
+
 def bound_by_makers(function: ast.AST) -> set[str]:
     """Return the names that a function gives to places that appear whole or not at all."""
     return {
@@ -440,13 +445,13 @@ def bound_by_makers(function: ast.AST) -> set[str]:
         if isinstance(node, ast.With)
         for item in node.items
         if isinstance(item.optional_vars, ast.Name) and isinstance(item.context_expr, ast.Call)
-        and getattr(item.context_expr.func, "id", "") in MAKERS
+        and name_of(item.context_expr.func) in MAKERS
     }  # fmt: skip
 
 
 def written_to(call: ast.Call) -> ast.expr | None:
     """Return what a call writes to by itself; None where it does not."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = name_of(call.func)
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if name in {"write_text", "write_bytes", "savefig"}:
         return owner

@@ -116,6 +116,9 @@ def test_laws_of_gaps_that_no_fit_finds(tmp_path: Path) -> None:
         assert name in spoilt(path, change, tmp_path / "copy.predictor")
 
 
-def test_more_trees_than_a_file_may_bring_are_not_grown() -> None:
-    with pytest.raises(ParameterError, match="from 1 to 21845"):
-        new_learner("boosted", trees=21_846, leaves=2, horizons=[60 * k for k in range(1, 33)])
+@pytest.mark.parametrize(("leaves", "most"), [(2, 2000), (31, 1074)])
+def test_more_trees_than_a_file_may_bring_are_not_grown(leaves: int, most: int) -> None:
+    horizons = [60 * k for k in range(1, 33)]
+    new_learner("boosted", trees=most, leaves=leaves, horizons=horizons)
+    with pytest.raises(ParameterError, match=f"from 1 to {most}"):
+        new_learner("boosted", trees=most + 1, leaves=leaves, horizons=horizons)

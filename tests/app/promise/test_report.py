@@ -27,6 +27,7 @@ from forestall.show.report import Report, Section
 from forestall.show.shown import Shown
 from forestall.show.style import has_matplotlib
 from forestall.show.text import text_of
+from show.pages import unscripted
 
 HOSTILE = "<script>alert('x')</script>\"&"
 VOID = {"meta", "img", "br", "link", "input"}
@@ -72,8 +73,8 @@ def written(made: Made, folder: Path, **summary: Any) -> tuple[str, Page]:
 
 
 def saved(report: Report, folder: Path) -> str:
-    """The text of a report's page."""
-    return Shown(report).save(folder / "report.html").read_text(encoding="utf-8")
+    """The text of a report's page, without its own script."""
+    return unscripted(Shown(report).save(folder / "report.html").read_text(encoding="utf-8"))
 
 
 @needs_matplotlib

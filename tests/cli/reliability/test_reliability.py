@@ -16,6 +16,7 @@ from cli.calls import call, failure_log
 from forestall.app.reliability.failures.report import FOLDER
 from forestall.cli import main
 from forestall.show import style
+from show.pages import unscripted
 
 Capsys = pytest.CaptureFixture[str]
 LANL = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
@@ -116,7 +117,7 @@ def test_the_folder(written: Path) -> None:
 
 def test_the_page_stands_alone(written: Path) -> None:
     pytest.importorskip("matplotlib")
-    page = (written / "report.html").read_text()
+    page = unscripted((written / "report.html").read_text())
     images = re.findall(r'<svg role="img"[^>]*>', page)
     assert len(images) == len(FOLDER.figures)
     for image in images:

@@ -47,6 +47,33 @@ Period: TypeAlias = Annotated[
 Seed: TypeAlias = Annotated[Annotated[int, Field(ge=0)], Setting("Seed of the random numbers")]
 Count: TypeAlias = Annotated[int, Field(ge=1)]
 Nodes: TypeAlias = Annotated[Count, Setting("Nodes of the machine")]
+Yearly: TypeAlias = Annotated[
+    float | None,
+    Setting(
+        "Failures per year of the whole machine, instead of {mttf_hours} (default: as LANL's "
+        "system 20)",
+        shown="N",
+    ),
+]
+Preset: TypeAlias = Annotated[
+    str | None,
+    Setting(
+        "Up and down times of a system of the Failure Trace Archive, such as lanl05",
+        shown="NAME",
+        offered=lambda: presets.PRESETS,
+    ),
+]
+Followers: TypeAlias = Annotated[
+    float,
+    Setting("Share of failures that follow another of the same cause", shown="SHARE", group=MADE),
+]
+Lead: TypeAlias = Annotated[
+    float, Setting("Mean time from first warning to failure, in hours", shown="HOURS", group=MADE)
+]
+Truth: TypeAlias = Annotated[
+    Path | None,
+    Setting("File for the true failures: forestall's own CSV with more columns", group=OUTPUT),
+]
 Out: TypeAlias = Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")]
 
 
@@ -102,14 +129,7 @@ def generate_failures(
     mttf_hours: Annotated[
         float | None, Setting("Mean time between failures of a node, in hours", shown="HOURS")
     ] = None,
-    rate_per_year: Annotated[
-        float | None,
-        Setting(
-            "Failures per year of the whole machine, instead of {mttf_hours} (default: as "
-            "LANL's system 20)",
-            shown="N",
-        ),
-    ] = None,
+    rate_per_year: Yearly = None,
     shape: Annotated[
         float, Setting("Shape of the Weibull distribution; 1 is a Poisson process", shown="K")
     ] = 0.7,
@@ -132,14 +152,7 @@ def generate_failures(
     unpredictable: Annotated[
         float, Setting("Share of failures that only perfect predictors foresee", shown="SHARE")
     ] = 0.0,
-    preset: Annotated[
-        str | None,
-        Setting(
-            "Up and down times of a system of the Failure Trace Archive, such as lanl05",
-            shown="NAME",
-            offered=lambda: presets.PRESETS,
-        ),
-    ] = None,
+    preset: Preset = None,
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
@@ -180,12 +193,7 @@ def generate_ras(
     mttf_hours: Annotated[
         float, Setting("Mean time between failures of a node, in hours", shown="HOURS", group=MADE)
     ] = 7305,
-    burst_share: Annotated[
-        float,
-        Setting(
-            "Share of failures that follow another of the same cause", shown="SHARE", group=MADE
-        ),
-    ] = 0.333,
+    burst_share: Followers = 0.333,
     repeats: Annotated[
         float, Setting("Repeated records of a failure by its node", shown="N", group=MADE)
     ] = 5.0,
@@ -195,10 +203,7 @@ def generate_ras(
     warned: Annotated[
         float, Setting("Share of failures announced by earlier records", shown="SHARE", group=MADE)
     ] = 0.5,
-    lead_hours: Annotated[
-        float,
-        Setting("Mean time from first warning to failure, in hours", shown="HOURS", group=MADE),
-    ] = 1.0,
+    lead_hours: Lead = 1.0,
     false_warnings: Annotated[
         float, Setting("False warnings per node and day", shown="N", group=MADE)
     ] = 0.002,
@@ -209,10 +214,7 @@ def generate_ras(
         float, Setting("Share of those records that are FATAL", shown="SHARE", group=MADE)
     ] = 0.0,
     seed: Annotated[int, Setting("Seed of the random numbers", group=MADE)] = 1,
-    truth: Annotated[
-        Path | None,
-        Setting("File for the true failures: forestall's own CSV with more columns", group=OUTPUT),
-    ] = None,
+    truth: Truth = None,
     as_json: Json = False,
 ) -> None:
     """Generate an event log with known failures, told many times over, and warnings before them.
