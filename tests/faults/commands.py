@@ -57,6 +57,11 @@ def _restored(folder: Path) -> Any:
     return held_in(folder / "again")
 
 
+def _manual(folder: Path) -> Any:
+    """Return the manual, whose first page is written last."""
+    return held_in(folder / "man") if (folder / "man" / "forestall.1").exists() else {}
+
+
 def _keys(folder: Path) -> Any:
     return {name: len(data) for name, data in held_in(folder).items()}
 
@@ -130,6 +135,7 @@ ROWS: Mapping[str, Row] = {
         "assess plan-trial IN/m/jobs.csv --effect 0.5 --seed 2 --out T/plan",
         "assess plan-trial IN/m/jobs.csv --effect 0.5 --out T/plan", "plan",
     ),
+    "man": Row("man --out T/man", "", "man", _manual, unfinished=True),
     "checkpoint key": Row(
         "checkpoint key T/key", "", "key", _keys, again=False, prints=False, told=True,
     ),

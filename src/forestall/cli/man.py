@@ -44,7 +44,7 @@ def man(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ParameterError("out", str(out), f"a folder ({error.strerror})") from None
-    for name, text in made.items():
+    for name, text in reversed(made.items()):  # the page that leads to the others comes last
         with atomic.atomic_path(out / name) as path:
             path.write_text(text, encoding="utf-8")
     if as_json:

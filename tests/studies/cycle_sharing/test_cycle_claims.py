@@ -154,7 +154,7 @@ def test_what_is_added(ours: float, verdict: str) -> None:
 def test_promises() -> None:
     good = claims.promises(found_of(lambda *_: {}), NAME, "scratch", FALCON)
     assert good.verdict == HOLDS
-    assert "promised 90.0 % on average (foreseen 80.0 %), 90.0 % of stays" in good.measured
+    assert "promised 90.0 % on average (raw probability 80.0 %), 90.0 % of stays" in good.measured
     assert "would score 0.0900" in good.measured
     bold = found_of(lambda _, __, seed: {"kept": 0.8 + 0.001 * seed})
     assert claims.promises(bold, NAME, "scratch", FALCON).verdict == FAILS
