@@ -23,13 +23,15 @@ from forestall.vaults.chunks import NameOf
 from forestall.vaults.fetching import Fetch
 from forestall.vaults.keys import save_of
 from forestall.vaults.manifests import Directory, Manifest, references_of
-from forestall.vaults.pieces.codes import Data
+from forestall.vaults.pieces.codes import Data, give_back
 from forestall.vaults.pool import LostError
 from forestall.vaults.repository import Vault
 from forestall.vaults.sources import checked_entries, finish, make_folders
 
 AHEAD: Final = 4
 """Packs that are fetched at once."""
+_GIVE_BACK: Final = 64
+"""Packs after which memory that is free is given back."""
 _AT_ONCE: Final = 1000
 """Pieces of memory that the system takes at once (IOV_MAX is 1024)."""
 
@@ -201,7 +203,9 @@ def needed(vault: Vault, manifest: Manifest) -> Iterator[Needed]:
 def ahead(vault: Vault, wanted: Iterator[Needed]) -> Iterator[tuple[Fetch, Needed]]:
     """Yield packs in order, while the next ones are fetched already."""
     begun: deque[tuple[Fetch, Needed]] = deque()
-    for one in wanted:
+    for count, one in enumerate(wanted, 1):
+        if count % _GIVE_BACK == 0:
+            give_back()
         fetch = Fetch(
             vault, save_of(one.directory.name), one.directory.code, one.directory.hosts,
             one.directory.pack(one.number, one.first),

@@ -197,11 +197,12 @@ def test_a_status_with_a_value_of_another_kind_is_refused(tmp_path: Path, key: s
     path.write_text(json.dumps(STATUS))
     assert read_status(tmp_path) == STATUS
     number = isinstance(STATUS[key], int | float) or key in ("guest_cpu", "mttf")
+    said = rf"status\.json: ({key}: .* is not allowed|is no JSON \('{key}': a whole number)"
     for value in ("[]", "true", '{"1h": "x"}', '"x"' if key != "host" else "7",
                   *(("1e400", "NaN", "-1", "1" + "0" * 400) if number else ())):  # fmt: skip
         kept = {name: one for name, one in STATUS.items() if name != key}
         path.write_text(f'{json.dumps(kept)[:-1]}, "{key}": {value}}}')
-        with pytest.raises(TraceError, match=rf"status\.json: {key}: .* is not allowed") as told:
+        with pytest.raises(TraceError, match=said) as told:
             read_status(tmp_path)
         assert "\n" not in str(told.value)
         assert len(str(told.value)) < 300 + len(str(path))

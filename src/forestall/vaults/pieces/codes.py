@@ -19,7 +19,7 @@ from pyeclib.ec_iface import ECDriver, ECDriverError
 from forestall.model.errors import ParameterError
 from forestall.vaults.pieces.coders import HEAD, KIND, Coder, Data, Parts
 
-__all__ = ["MOST", "Code", "Data", "Parts", "keep_buffers"]
+__all__ = ["MOST", "Code", "Data", "Parts", "give_back", "keep_buffers"]
 
 MOST: Final = 32
 """Pieces that a code has at most."""
@@ -106,6 +106,15 @@ def keep_buffers() -> None:
             libc.mallopt(_MMAP_THRESHOLD, _KEPT)
             libc.mallopt(_TRIM_THRESHOLD, _KEPT)
             libc.mallopt(_ARENA_MAX, _ARENAS)
+
+
+def give_back() -> None:
+    """Give memory that is free between buffers back to the system: buffers of many sizes that come
+    and go leave ever more of it."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "malloc_trim"):
+            libc.malloc_trim(0)
 
 
 def _decoded(code: Code, pieces: list[Data]) -> bytes:
