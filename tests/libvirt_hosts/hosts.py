@@ -187,7 +187,7 @@ class Hosts:
             call = ["virsh", "-c", host.uri, "hostname"]
             return not subprocess.run(call, capture_output=True, timeout=20, check=False).returncode
 
-        guest.wait_for(f"{name} answers ({host.place / 'daemon.log'})", answers, 60)
+        guest.wait_for(f"{name} answers ({host.place / 'daemon.log'})", answers, 180)
 
     def end(self) -> None:
         """End all that was started."""

@@ -148,7 +148,7 @@ def test_hosts_are_reached_by(site: Site, way: str) -> None:
     site.hosts.cut("h4")
     assert not pool.look(["h4"])["h4"].answers
     site.hosts.mend("h4")
-    wait_for("h4 answers again", lambda: pool.look(["h4"])["h4"].answers, 60)
+    wait_for("h4 answers again", lambda: pool.look(["h4"])["h4"].answers, 180)
 
 
 def test_all_leave_before_the_failure_that_is_foreseen(
