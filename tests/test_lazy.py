@@ -97,3 +97,8 @@ def test_nothing_stays_behind() -> None:
     assert list(sys.meta_path) == before
     assert not any(isinstance(module, Deferred) for module in list(sys.modules.values()))
     assert Path(presets.__name__).name == "forestall.traces.generate.presets"
+
+
+def test_vaults_do_without_numba() -> None:
+    told = run("import sys\nimport forestall.app.vault.stores\nprint('numba' in sys.modules)\n")
+    assert told == ["False"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from forestall.app.kit.checked import checked
 from forestall.app.kit.own import own_of
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from forestall.simulation.promise.parameters import Parameters
     from forestall.simulation.virtual.parameters import VirtualParameters
 
-    AnyParameters = Parameters | VirtualParameters | CycleParameters
-    AnyResult = Result | VirtualResult | CycleResult
+    AnyParameters: TypeAlias = Parameters | VirtualParameters | CycleParameters
+    AnyResult: TypeAlias = Result | VirtualResult | CycleResult
 
 
 COMPILED = 120_000_000

@@ -13,10 +13,13 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from forestall._compile import records
+from forestall._lazy import lazily
 from forestall.model.errors import ParameterError
 from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.records import refused
+
+with lazily():
+    from forestall import _compile  # Numba, which many that read files do without
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 _GREATEST: Final = 1e100
@@ -171,7 +174,7 @@ def _typed(
     if not alike or not (same or (found.dtype.kind == wanted.kind and wanted.kind in "iuf")):
         raise ParameterError(name, _spelled(found.dtype, found.shape), _spelled(wanted, shape))
     if wanted.names is not None:
-        made = records(len(found), wanted)
+        made = _compile.records(len(found), wanted)
         made[:] = found
         return made
     with np.errstate(over="ignore", invalid="ignore"):
