@@ -70,6 +70,7 @@ mount --bind {place}/var /var/lib/libvirt
 mount --bind {cache} /var/cache/libvirt
 mount --bind {place}/log /var/log/libvirt
 mount --bind {place}/etc /etc/libvirt/qemu
+mkdir -p /run/sshd
 [ ! -x /usr/sbin/sshd ] || /usr/sbin/sshd -f {place}/sshd_config
 exec libvirtd --listen -p {place}/pid
 """
@@ -187,7 +188,7 @@ class Hosts:
             call = ["virsh", "-c", host.uri, "hostname"]
             return not subprocess.run(call, capture_output=True, timeout=20, check=False).returncode
 
-        guest.wait_for(f"{name} answers ({host.place / 'daemon.log'})", answers, 180)
+        guest.wait_for(f"{name} answers ({host.place / 'daemon.log'})", answers, 60)
 
     def end(self) -> None:
         """End all that was started."""
