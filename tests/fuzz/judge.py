@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 SECONDS: Final = 20
+LONG: Final = 2_500
+"""Characters of a refusal that nobody reads."""
 MEMORY: Final = 1 << 30
 USABLE, REFUSED, INTERRUPTED = 0, 2, 130
 
@@ -21,7 +23,7 @@ ASKED: Final = (
 did not."""
 CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 DIRECTIONS: Final = re.compile(r"[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
-WARNED: Final = re.compile(r"\w*Warning\b: |Exception ignored|Fatal Python error|panicked at")
+WARNED: Final = re.compile(r"Warning: |Exception ignored|Fatal Python error|panicked at")
 FRAME: Final = re.compile(r'File "[^"]*?src/(forestall/[^"]+)", line (\d+), in (\S+)')
 RAISED: Final = re.compile(r"^(\w[\w.]*)(?::|$)", re.MULTILINE)
 
@@ -127,6 +129,8 @@ def _left(
             return Found("refusal", repr((err + outcome.out.decode("utf-8", "replace"))[:200]))
         if not any(name in err for name in names):
             return Found("nameless refusal", err.strip()[:200])
+        if len(err) > LONG:
+            return Found("long refusal", err[:200])
     return None
 
 
