@@ -24,7 +24,6 @@ from typing import Any, Final
 
 from forestall.model.spelling import named
 
-
 LONGEST: Final = 2_000
 """Characters of an error's text: what it quotes of a file may be of any length."""
 
