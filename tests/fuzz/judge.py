@@ -24,6 +24,8 @@ did not."""
 CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 DIRECTIONS: Final = re.compile(r"[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 WARNED: Final = re.compile(r"Warning: |Exception ignored|Fatal Python error|panicked at")
+OUTSIDE: Final = re.compile("IndexError: index is out of bounds")
+"""What Numba raises where it checks bounds; a reader's guard would make a refusal of it."""
 FRAME: Final = re.compile(r'File "[^"]*?src/(forestall/[^"]+)", line (\d+), in (\S+)')
 RAISED: Final = re.compile(r"^(\w[\w.]*)(?::|$)", re.MULTILINE)
 
@@ -78,6 +80,8 @@ def judged(
     left : files that are new, changed and gone
     """
     err = outcome.err.decode("utf-8", "replace")
+    if OUTSIDE.search(err):
+        return Found("index out of bounds in a kernel", _line(err, OUTSIDE))
     if "Traceback" in err:
         return Found("traceback", _place(err))
     if outcome.late or outcome.code == -signal.SIGXCPU or outcome.cpu >= seconds > 0:
