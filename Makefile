@@ -21,6 +21,8 @@ LOWEST_TESTS ?= tests/test_versions.py tests/test_public_api.py tests/test_lazy.
 SEED ?= 1
 COUNT ?= 0
 FORMATS ?= all
+# 1: kernels are compiled anew, and check each index.
+BOUNDS ?=
 
 .PHONY: help demo test site dist debian lint types imports unit lowest constraints seeds live-seeds lies fuzz coverage clean
 
@@ -34,7 +36,7 @@ help:
 	@echo "make live-seeds  the same against the live controller on a modelled cluster"
 	@echo "make lies      every lie about runs of every kind, told to the certifier"
 	@echo "make fuzz      damaged files of every format, read by every command that takes them: SEED=,"
-	@echo "               COUNT=, FORMATS=, WORKERS=; finds are kept in fuzz-finds"
+	@echo "               COUNT=, FORMATS=, WORKERS=, BOUNDS=1; finds are kept in fuzz-finds"
 	@echo "make coverage  the tests with compilation off, and what they reach"
 	@echo "make site      the documentation as pages: build/site/index.html"
 	@echo "make dist      wheel and sdist in dist/, checked; with absolute links: REPOSITORY=https://HOST/OWNER/NAME"
@@ -106,7 +108,7 @@ lies: $(DEV)/.installed
 
 fuzz: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m fuzz --seed $(SEED) --count $(COUNT) --formats $(FORMATS) \
-	  --workers $(WORKERS)
+	  --workers $(WORKERS) $(if $(BOUNDS),--bounds)
 
 # Strict: a dead link or a page that is not in the navigation ends it.
 site: $(DEV)/.installed

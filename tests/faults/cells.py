@@ -77,8 +77,11 @@ class Bench:
         if "server" in self.__dict__:
             self.server.communicate()
 
-    def ran(self, words: str, fault: str = "none", value: Any = None, times: int = 1) -> Ran:
-        """Run a command once, or so often at once; then return how the worst ended."""
+    def ran(
+        self, words: str, fault: str = "none", value: Any = None, times: int = 1, until: str = ""
+    ) -> Ran:
+        """Run a command once, or so often at once; then return how the worst ended. It gets SIGTERM
+        when it has printed `until`, where that is told."""
         for name in ("home", "tmp", "t"):
             (self.sandbox / name).mkdir(parents=True, exist_ok=True)
         asked = []
@@ -86,7 +89,7 @@ class Bench:
             notes = self.folder / "notes" / str(number)
             shutil.rmtree(notes, ignore_errors=True)
             notes.mkdir(parents=True)
-            asked.append({"words": words.split(), "fault": fault, "value": value,
+            asked.append({"words": words.split(), "fault": fault, "value": value, "until": until,
                           "notes": str(notes), "sandbox": str(self.sandbox)})  # fmt: skip
         assert self.server.stdin is not None
         assert self.server.stdout is not None
@@ -106,10 +109,11 @@ class Bench:
         shutil.rmtree(self.sandbox, ignore_errors=True)
         self.sandbox.mkdir()
         if known is None:
+            self.target.mkdir()
+            row.given(self.target)
             if row.old:
                 done = self.ran(self.words(row, old=True))
                 assert (done.code, done.err) == (0, ""), done.err
-            self.target.mkdir(exist_ok=True)
             kept = self.folder / "kept" / str(len(self.states))
             shutil.copytree(self.target, kept)
             self.states[row.words] = kept

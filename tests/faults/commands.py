@@ -62,6 +62,15 @@ def _manual(folder: Path) -> Any:
     return held_in(folder / "man") if (folder / "man" / "forestall.1").exists() else {}
 
 
+def _fleet(folder: Path) -> None:
+    (folder / "fleet.toml").write_text("[nodes]\na = 4\nb = 4\n")
+
+
+def _foreseen(folder: Path) -> Any:
+    """Return the lines of what is foreseen, of which the last of a node counts."""
+    return {line for data in held_in(folder).values() for line in data.splitlines()}
+
+
 def _keys(folder: Path) -> Any:
     return {name: len(data) for name, data in held_in(folder).items()}
 
@@ -79,6 +88,8 @@ class Row:
     again : whether it may be called again on what it wrote
     prints : whether it prints something, and whether on standard error
     unfinished : whether what was there may be given up, and that is seen, before the new is there
+    given : writes what stands in T before
+    adds : whether it adds to a file, which may be so though it could not be made sure of
     """
 
     words: str
@@ -89,6 +100,8 @@ class Row:
     prints: bool = True
     told: bool = False
     unfinished: bool = False
+    given: Callable[[Path], object] = lambda _: None
+    adds: bool = False
 
 
 ROWS: Mapping[str, Row] = {
@@ -147,6 +160,14 @@ ROWS: Mapping[str, Row] = {
         "serve token add ann --tokens T/tokens --ledger sqlite:///T/l.db",
         "serve token add bob --tokens T/tokens --ledger sqlite:///T/l.db", "tokens", _tokens,
         again=False,
+    ),
+    "storage token": Row(
+        "storage token add ann T/stored --tokens T/tokens", "storage token add bob T/stored"
+        " --tokens T/tokens", "tokens", _tokens, again=False,
+    ),
+    "machines foresee": Row(
+        "machines foresee a --fleet T/ --at 2030-01-01T00:00:00", "", "predictions.csv", _foreseen,
+        given=_fleet, adds=True,
     ),
     "serve files": Row("serve files --dir T/etc", "", "etc", again=False),
 }  # fmt: skip

@@ -2,7 +2,8 @@
 what Python takes to start. Never runs one itself, since threads do not outlive a fork.
 
 Takes a line of JSON with a list of cells (`cells.Cell`), runs them at once, and answers with a line
-of JSON: for each its exit code, its output, and the number of its moments.
+of JSON: for each its exit code, its output, and the number of its moments. A cell that says `until`
+gets SIGTERM when it has printed that.
 """
 
 from __future__ import annotations
@@ -58,12 +59,15 @@ def _forked(cell: dict[str, Any]) -> int:
 
 
 def _ended(child: int, cell: dict[str, Any]) -> dict[str, Any]:
-    late = time.monotonic() + 120
+    late, place = time.monotonic() + 120, Path(cell["notes"])
+    until = cell.get("until", "").encode()
     while (done := os.waitpid(child, os.WNOHANG))[0] == 0:
         if time.monotonic() > late:
             os.kill(child, signal.SIGKILL)
+        if until and any(until in path.read_bytes() for path in place.iterdir()):
+            os.kill(child, signal.SIGTERM)
+            until = b""
         time.sleep(0.002)
-    place = Path(cell["notes"])
     told = json.loads((place / "told").read_text()) if (place / "told").exists() else {}
     texts = {
         name: (place / name).read_bytes().decode("utf-8", "replace") for name in ("out", "err")

@@ -1,11 +1,13 @@
 """`make fuzz`: mutations of every format until all are played, or for ever.
 
-`python -m fuzz [--seed SEED] [--count COUNT] [--formats NAME,...] [--kept DIR] [--workers N]`
+`python -m fuzz [--seed SEED] [--count COUNT] [--formats NAME,...] [--kept DIR] [--workers N]
+[--bounds]`
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -70,7 +72,12 @@ def main() -> int:
     reader.add_argument("--formats", default="all", help="names, parted by commas")
     reader.add_argument("--kept", type=Path, default=Path("fuzz-finds"))
     reader.add_argument("--workers", type=int, default=2)
+    reader.add_argument("--bounds", action="store_true",
+                        help="compile kernels anew, with a check of each index")  # fmt: skip
     asked = reader.parse_args()
+    if asked.bounds:
+        kernels = str(asked.kept.absolute() / "kernels")
+        os.environ |= {"NUMBA_BOUNDSCHECK": "1", "FORESTALL_KERNEL_CACHE": kernels}
     names = list(FORMATS) if asked.formats == "all" else asked.formats.split(",")
     strange = [name for name in names if name not in FORMATS]
     if strange:

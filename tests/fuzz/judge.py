@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 SECONDS: Final = 20
+LONG: Final = 2_500
+"""Characters of a refusal that nobody reads."""
 MEMORY: Final = 1 << 30
 USABLE, REFUSED, INTERRUPTED = 0, 2, 130
 
@@ -21,7 +23,9 @@ ASKED: Final = (
 did not."""
 CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 DIRECTIONS: Final = re.compile(r"[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
-WARNED: Final = re.compile(r"\w*Warning\b: |Exception ignored|Fatal Python error|panicked at")
+WARNED: Final = re.compile(r"Warning: |Exception ignored|Fatal Python error|panicked at")
+OUTSIDE: Final = re.compile("IndexError: index is out of bounds")
+"""What Numba raises where it checks bounds; a reader's guard would make a refusal of it."""
 FRAME: Final = re.compile(r'File "[^"]*?src/(forestall/[^"]+)", line (\d+), in (\S+)')
 RAISED: Final = re.compile(r"^(\w[\w.]*)(?::|$)", re.MULTILINE)
 
@@ -76,6 +80,8 @@ def judged(
     left : files that are new, changed and gone
     """
     err = outcome.err.decode("utf-8", "replace")
+    if OUTSIDE.search(err):
+        return Found("index out of bounds in a kernel", _line(err, OUTSIDE))
     if "Traceback" in err:
         return Found("traceback", _place(err))
     if outcome.late or outcome.code == -signal.SIGXCPU or outcome.cpu >= seconds > 0:
@@ -127,6 +133,8 @@ def _left(
             return Found("refusal", repr((err + outcome.out.decode("utf-8", "replace"))[:200]))
         if not any(name in err for name in names):
             return Found("nameless refusal", err.strip()[:200])
+        if len(err) > LONG:
+            return Found("long refusal", err[:200])
     return None
 
 

@@ -45,6 +45,11 @@ def main(arguments: list[str]) -> int:
             print("forestall: it cannot be read", file=sys.stderr)
         case "two lines":
             print(f"forestall: {file}:\nit cannot be read", file=sys.stderr)
+        case "long":
+            print(f"forestall: {file}: {'x' * 200_000} is no number", file=sys.stderr)
+        case "bounds":
+            said = "is damaged (IndexError: index is out of bounds)"
+            print(f"forestall: {file}: {said}", file=sys.stderr)
         case "half":
             Path("out.csv").write_text("a,b\n")
             print(f"forestall: {file}: is cut off", file=sys.stderr)

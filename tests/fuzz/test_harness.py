@@ -20,6 +20,7 @@ WAYS = {
     "escape": "control character", "direction": "direction override", "latin": "not UTF-8",
     "segfault": "killed", "warning": "warning", "code": "exit code",
     "nameless": "nameless refusal", "two lines": "refusal", "half": "left behind",
+    "long": "long refusal", "bounds": "index out of bounds in a kernel",
     "litter": "left behind", "changed": "changed", "json": "JSON", "refused": None, "well": None,
 }  # fmt: skip
 

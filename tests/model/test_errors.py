@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from forestall.model.errors import (
+    LONGEST,
     ForestallError,
     LedgerError,
     MemoryLimitError,
@@ -34,3 +35,10 @@ def test_an_error_survives_a_process(error: ForestallError) -> None:
     assert type(again) is type(error)
     assert str(again) == str(error)
     assert vars(again) == vars(error)
+
+
+def test_what_an_error_quotes_of_a_file_does_not_fill_screens() -> None:
+    error = TraceError("jobs.csv", f"{'x' * 200_000!r} is no number", line=3)
+    assert len(str(error)) == LONGEST + 3
+    assert str(error).startswith("jobs.csv:3: 'xxx")
+    assert str(error).endswith("xxx' is no number")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -40,7 +41,8 @@ def command(
 
 def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function with its options, from which Ctrl-C gets through Typer, which would
-    swallow it, and no broken pipe, which it would make a failure of."""
+    swallow it, and no broken pipe, which it would make a failure of; one line where the current
+    folder is needed and was removed."""
     taking = with_options(function)
 
     @functools.wraps(taking)
@@ -51,8 +53,21 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
             raise StoppedError(str(stop) or "interrupted; nothing was written") from None
         except BrokenPipeError:  # not standard output: that is an OutputError
             raise InputError("a connection or a pipe was closed at its other end") from None
+        except FileNotFoundError as error:
+            if error.filename is None and _is_nowhere():
+                raise InputError("the current folder was removed: change to another one") from None
+            raise
 
     return passing
+
+
+def _is_nowhere() -> bool:
+    """Return whether the current folder was removed."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _bare(function: Callable[..., Any]) -> Callable[[], None]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from forestall._lazy import lazily
 from forestall.cli.spellings import spelled
-from forestall.model.errors import ForestallError, ParameterError
+from forestall.model.errors import ForestallError, ParameterError, bounded
 from forestall.model.settings import Kind
 from forestall.model.spelling import named
 from forestall.model.units import MAX_SECONDS, exact_duration
@@ -37,7 +37,7 @@ def as_typed(error: ForestallError, options: Mapping[str, str] | None = None) ->
     """Return the line for an error: `options` are those of the command, by parameter."""
     if isinstance(error, ParameterError):
         return _parameter(error, options or {})
-    return error.before + named(error.message, _speller(options or {}))
+    return bounded(error.before + named(error.message, _speller(options or {})))
 
 
 def _parameter(error: ParameterError, options: Mapping[str, str]) -> str:

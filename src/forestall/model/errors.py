@@ -20,9 +20,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from forestall.model.spelling import named
+
+LONGEST: Final = 2_000
+"""Characters of an error's text: what it quotes of a file may be of any length."""
+
+
+def bounded(text: str) -> str:
+    """Return the text of an error, without its middle where it is too long for people to read."""
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]}...{text[-half:]}"
 
 
 class ForestallError(Exception):
@@ -42,7 +51,7 @@ class ForestallError(Exception):
     def __init__(self, message: str, *, before: str = "") -> None:
         self.message = message
         self.before = before
-        super().__init__(before + named(message))
+        super().__init__(bounded(before + named(message)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let it come whole out of a worker process: kinds take arguments of their own."""

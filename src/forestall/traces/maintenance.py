@@ -15,6 +15,7 @@ from forestall.model.failures import Failures, PlannedOutages
 from forestall.model.site.hostlist import expand
 from forestall.model.units import MAX_SECONDS, SECONDS, parse_duration, parse_time
 from forestall.traces.files.delimited import csv_frame
+from forestall.traces.files.findings import shown
 from forestall.traces.files.guard import reader, within
 from forestall.traces.observed import numbers_of
 
@@ -127,5 +128,5 @@ def _numbers(hosts: str, line: str, failures: Failures, nodes: int, given: str |
 
 def _wrong(given: str | Path, line: str, value: str, allowed: str) -> Exception:
     if line:
-        return TraceError(given, f"{line}: {value!r} is not allowed; expected {allowed}")
+        return TraceError(given, f"{line}: {shown(value)} is not allowed; expected {allowed}")
     return ParameterError("maintenance", value, allowed)

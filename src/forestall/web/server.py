@@ -120,9 +120,14 @@ class SiteServer:
             task = asyncio.ensure_future(self._server.serve(sockets=self._sockets))
             while not self._server.started and not task.done():
                 await asyncio.sleep(0.005)
-            if self._server.started:
-                ready()
-            await task
+            try:
+                if self._server.started:
+                    ready()
+            except BaseException:  # such as standard output that cannot be written
+                self.stop()
+                raise
+            finally:
+                await task
 
         try:
             with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once it has ended

@@ -98,3 +98,12 @@ def test_nothing_is_left_where_it_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(TraceError):
         written(tmp_path / "no" / "such" / "folder")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_unpacks_to_far_more_than_it_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "bomb"
+    write_bundle(path, WHAT, 1, {}, {"a": np.zeros(16 << 20)})
+    with pytest.raises(TraceError, match="unpacks to more than 100 times its size"):
+        read_bundle(path, WHAT, 1)
+    write_bundle(path, WHAT, 1, {}, {"a": np.zeros(1 << 20)})  # 8 MB are no matter
+    assert not read_bundle(path, WHAT, 1)[1]["a"].any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -10,10 +11,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.delimited import csv_frame
-from forestall.traces.files.documents import MOST_DEEP, json_of, read_toml
+from forestall.traces.files.documents import MOST_DEEP, _looks_shallow, json_of, read_toml
 from forestall.traces.files.guard import quiet, reader, reading, within
 
 
@@ -78,6 +81,36 @@ def test_json_of_any_depth_and_with_any_text(tmp_path: Path) -> None:
     path.write_bytes(b"a = '\xff'")
     with pytest.raises(TraceError, match="is not TOML"):
         read_toml(path)
+
+
+HELD = st.sampled_from([1, 2**63, 2**64, -(2**63) - 1, 1.5, None, "[", "]}", "a\\", '"', "\u00e9"])
+ANY = st.recursive(
+    HELD, lambda one: st.lists(one, max_size=3) | st.dictionaries(st.sampled_from("ab[{"), one)
+)
+
+
+@given(value=ANY, around=st.sampled_from((0, 1, 50, 90, 97, 98, 99, 100)), kinds=st.integers(0, 3))
+def test_a_text_that_looks_shallow_is(value: object, around: int, kinds: int) -> None:
+    for k in range(around):
+        value = [value] if (k & kinds) else {"a": value}
+    text = json.dumps(value)
+    try:
+        json_of(text)  # every value of a str is looked at
+        sound = True
+    except ValueError:
+        sound = False
+    for raw in (
+        text.encode(),
+        json.dumps(value, ensure_ascii=False).encode(),
+        text.encode("utf-16"),
+    ):
+        assert sound or not _looks_shallow(raw)
+
+
+def test_an_ordinary_text_looks_shallow() -> None:
+    rows = [[1_700_000_000 + k, f"{k}"] for k in range(9)]
+    assert _looks_shallow(json.dumps({"data": {"result": [{"values": rows}]}}).encode())
+    assert not _looks_shallow(b'["[", 1]')
 
 
 def _panics(text: str) -> None:

@@ -271,6 +271,16 @@ def test_a_file_without_samples(tmp_path: Path, data: bytes, said: str) -> None:
         assert left == ({} if data == HEAD.encode() else {"damaged_file": 1})
 
 
+def test_a_packed_file_of_more_than_a_day_is_not_unpacked_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "2023-11-14.fsd.gz"
+    path.write_bytes(gzip.compress(bytes(200 << 20), 1))
+    data, wrong = day_files.unpacked(path)
+    assert len(data) < 70 << 20
+    assert wrong == "unpacks to more than a day of samples"
+    with pytest.raises(TraceError, match=wrong):
+        read_metrics(path)
+
+
 @given(data=st.binary(max_size=400))
 def test_anything_at_all_is_refused_in_a_line(data: bytes, tmp_path_factory: object) -> None:
     folder = tmp_path_factory.mktemp("any")  # type: ignore[attr-defined]

@@ -25,6 +25,7 @@ from forestall.model.errors import ParameterError, TraceError
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.cells import read_back
 from forestall.traces.files.delimited import csv_frame
+from forestall.traces.files.findings import shown
 from forestall.traces.files.guard import first_line, making
 
 E = TypeVar("E")
@@ -183,7 +184,7 @@ def whole(
     rows = np.flatnonzero(bad)
     if len(rows):
         cell = cells[int(rows[0])]
-        what = "an empty field" if cell is None else repr(cell)
+        what = "an empty field" if cell is None else shown(cell)
         within = "" if bounds == _ANY else f" from {bounds[0]} to {bounds[1] - 1}"
         said = f"{what} is not a whole number{within}"
         raise TraceError(path, said, line=int(rows[0]) + 2, field=name)
@@ -208,7 +209,7 @@ def share(table: pl.DataFrame, name: str, path: Path) -> npt.NDArray[np.float64]
     numbers = table[name].cast(pl.Float64, strict=False)
     bad = (~numbers.is_between(0.0, 1.0)).fill_null(value=True).arg_true()
     if len(bad):
-        said = f"{table[name][int(bad[0])]!r} is not a number from 0 to 1"
+        said = f"{shown(table[name][int(bad[0])])} is not a number from 0 to 1"
         raise TraceError(path, said, line=int(bad[0]) + 2, field=name)
     return numbers.to_numpy()
 
@@ -219,7 +220,7 @@ def positive(table: pl.DataFrame, name: str, path: Path) -> npt.NDArray[np.float
     good = (numbers.is_finite() & (numbers > 0)).fill_null(value=False)
     if not good.all():
         row = int((~good).arg_true()[0])
-        said = f"{table[name][row]!r} is not a finite number above 0"
+        said = f"{shown(table[name][row])} is not a finite number above 0"
         raise TraceError(path, said, line=row + 2, field=name)
     return numbers.to_numpy()
 

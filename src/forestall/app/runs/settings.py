@@ -21,6 +21,7 @@ from forestall.model.errors import InputError, ParameterError, TraceError, brief
 from forestall.model.settings import flag_of, real_of, text_of, whole_of
 from forestall.model.units import parse_duration
 from forestall.traces.files.documents import read_toml
+from forestall.traces.files.findings import shown
 
 with lazily():
     from forestall.predict import entries
@@ -242,9 +243,11 @@ def read_config(path: Path, known: Iterable[str]) -> dict[str, Any]:
         if name not in allowed:
             likely = get_close_matches(name, sorted(allowed), 1)
             hint = f"; did you mean {likely[0]!r}?" if likely else ""
-            raise TraceError(path, f"unknown option {key!r}{hint}")
+            raise TraceError(path, f"unknown option {shown(key)}{hint}")
         if name in options:
-            raise TraceError(path, f"option {key!r} is there twice, once with - and once with _")
+            raise TraceError(
+                path, f"option {shown(key)} is there twice, once with - and once with _"
+            )
         options[name] = value
     return options
 

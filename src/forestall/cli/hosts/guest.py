@@ -50,6 +50,8 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:
             raise
         except OSError as error:
+            if error.filename is None and isinstance(error, FileNotFoundError):
+                raise  # of the current folder
             where = "" if error.filename is None else f"{error.filename}: "
             return complain(f"{where}{error.strerror or error}")
 

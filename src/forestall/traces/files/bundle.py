@@ -23,10 +23,13 @@ from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
 from forestall.traces.files.findings import shown
 from forestall.traces.files.guard import making
+from forestall.traces.files.packed import FREE_OF_RATIO
 
 HEADER: Final = "header.json"
 COPIES: Final = 2
 """How often a file's content is held while it is read."""
+MOST_RATIO: Final = 100
+"""What unpacks to more than so many times its size is none of ours, beyond `FREE_OF_RATIO`."""
 _HEADS: Final = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -74,6 +77,9 @@ def read_bundle(
     place = Path(path)
     with making(place, what), _opened(place, what) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
+        if size > max(FREE_OF_RATIO, MOST_RATIO * place.stat().st_size):
+            said = f"it unpacks to more than {MOST_RATIO} times its size"
+            raise TraceError(place, f"is no {what}, or a damaged one: {said}")
         budget.require(COPIES * size, "what it unpacks to", source=place)
         header = json_of(archive.read(HEADER))
         _check(place, header, what, version)

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from forestall.model.errors import TraceError
+from forestall.traces.files.packed import FREE_OF_RATIO
 
 MAGIC: Final = b"\xfaFSDAY\r\n"
 VERSION: Final = 1
@@ -276,10 +277,14 @@ def unpacked(path: Path, most: int | None = None) -> tuple[bytes, str]:
             file.seek(0)
             unpack = zlib.decompressobj(31)
             parts: list[bytes] = []
+            size = 0
             while block := file.read(1024):  # small: what a damaged one holds is lost
                 parts.append(unpack.decompress(block))
-                if most is not None and sum(map(len, parts)) >= most:
+                size += len(parts[-1])
+                if most is not None and size >= most:
                     return b"".join(parts)[:most], ""
+                if size > FREE_OF_RATIO:  # a day of samples every 0.1 s is half of that
+                    return b"".join(parts), "unpacks to more than a day of samples"
     except zlib.error as error:
         return b"".join(parts), f"unpacking it failed ({error})"
     except OSError as error:

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from forestall.model.errors import InputError, ParameterError, TraceError, of_system
+from forestall.model.errors import InputError, ParameterError, TraceError, brief, of_system
 from forestall.model.live.desk import SeenRole, Viewer
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
@@ -144,7 +144,7 @@ def _read(path: Path) -> Iterator[KeptToken]:
     try:
         told = json_of(raw)
         if told["version"] != _VERSION:
-            raise ValueError(f"of version {told['version']}")
+            raise ValueError(f"of version {brief(told['version'])}")
         for one in told["tokens"]:
             kept = record_of(KeptToken, one)
             if kept.role not in ROLES or not kept.hash.isascii() or not _NAME.fullmatch(kept.name):

@@ -17,6 +17,7 @@ from forestall.app.kit.certify import sheet as read
 from forestall.app.kit.certify.sheet import Bool, Int, Rows, Sheet
 from forestall.model.errors import TraceError
 from forestall.model.vault.stores import Stores
+from forestall.traces.files.findings import shown
 
 KINDS = ("save", "last", "restore")
 SAVE, LAST, RESTORE = range(3)
@@ -39,7 +40,7 @@ def _places(sheet: Sheet, name: str) -> Int:
         for j, word in enumerate(row):
             number = hosts if word == "server" else int(word) if word.isdecimal() else -1
             if not 0 <= number <= hosts or (number == hosts) != (word == "server"):
-                raise TraceError(sheet.path, f"{word!r} is no store", line=k + 2, field=name)
+                raise TraceError(sheet.path, f"{shown(word)} is no store", line=k + 2, field=name)
             found[k, j] = number
     return found
 

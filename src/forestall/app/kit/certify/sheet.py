@@ -26,6 +26,7 @@ from forestall.model.vault.stores import Stores
 from forestall.traces.files.cells import read_back
 from forestall.traces.files.delimited import csv_frame
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.findings import shown
 
 T = TypeVar("T")
 Int = npt.NDArray[np.int64]
@@ -76,7 +77,7 @@ class Sheet:
         rows = np.flatnonzero(np.asarray(bad))
         if len(rows):
             said = self.frame[name][int(rows[0])]
-            what = "an empty field" if said is None else repr(said)
+            what = "an empty field" if said is None else shown(said)
             raise TraceError(
                 self.path, f"{what} is not {expected}", line=int(rows[0]) + 2, field=name
             )
@@ -264,7 +265,7 @@ def value_of(path: Path, summary: Any, keys: str, kinds: tuple[type, ...], expec
     odd = isinstance(summary, bool) and bool not in kinds
     odd = odd or (isinstance(summary, float) and not math.isfinite(summary))
     if odd or not isinstance(summary, kinds):
-        raise TraceError(path, f"{summary!r} is not {expected}", field=keys)
+        raise TraceError(path, f"{shown(summary)} is not {expected}", field=keys)
     return summary
 
 
@@ -323,7 +324,7 @@ class Summary:
         """Return a number within [least, below)."""
         value = self.measure(keys)
         if not least <= value < below:
-            raise TraceError(self.path, f"{value!r} is not {least} to {below}", field=keys)
+            raise TraceError(self.path, f"{shown(value)} is not {least} to {below}", field=keys)
         return value
 
     def whole(self, keys: str, least: int, below: int, *, none: int | None = None) -> int:
@@ -332,7 +333,7 @@ class Summary:
             return none
         value = self.number(keys, least, below)
         if value != int(value):
-            raise TraceError(self.path, f"{value!r} is not whole", field=keys)
+            raise TraceError(self.path, f"{shown(value)} is not whole", field=keys)
         return int(value)
 
     def told(self, keys: str) -> bool:
@@ -344,7 +345,7 @@ class Summary:
         """Return one of these words; with `own`, or the spelling of a class of the user's own."""
         value: str = self.value(keys, (str,), "a word")
         if value not in known and not (own and is_own(value)):
-            raise TraceError(self.path, f"{value!r} is none of {', '.join(known)}", field=keys)
+            raise TraceError(self.path, f"{shown(value)} is none of {', '.join(known)}", field=keys)
         return value
 
     def flag(self, keys: str) -> bool:

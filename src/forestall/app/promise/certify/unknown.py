@@ -32,6 +32,8 @@ def unchecked(parameters: Mapping[str, Any], *, logged: bool) -> tuple[Unchecked
             )
         )  # fmt: skip
         found.append(Unchecked("failures.csv", ("time",), "of failures while their node was down"))
+        why = "which of a job's nodes it was, where no job was to start on either until its return"
+        found.append(Unchecked("failures.csv", ("node",), why))
     else:
         why = "failures after the last one played, and what lies between those that were"
         found.append(Unchecked("foreseen.csv", ("*",), why))

@@ -1,0 +1,52 @@
+"""The rows of commands that go on until they are ended, or run something of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+VAULT = "--store T/a --store T/b --store T/c --data 2 --parity 1"
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """A command that keeps files of its own while it goes on.
+
+    Attributes
+    ----------
+    words : how it is called; T is the folder that it writes to
+    until : it gets SIGTERM when it has printed this; empty: it ends by itself
+    full : its exit code where a disk is full: 1 where it went on and says what it lost
+    prints : whether it tells something that must not be lost, so that it ends where it cannot
+    here : whether it needs the current folder
+    told : whether it tells of itself on standard error
+    """
+
+    words: str
+    until: str = ""
+    full: int = 2
+    prints: bool = False
+    here: bool = False
+    told: bool = False
+
+
+LASTING: Mapping[str, Lasting] = {
+    "agent": Lasting("agent --folder T/agent --for 2s --period 1s --no-listen", full=1),
+    "guest run": Lasting(
+        "guest run --name one --folder T/guest --no-cgroup --th1 1 --th2 1 --every 1s --calm 1s -q"
+        " -- true",
+        here=True,
+    ),
+    "run": Lasting(
+        f"run --name r {VAULT} --files T/made --signal USR1 --folder T/run --account T/account"
+        " -- touch T/made",
+        here=True, told=True,
+    ),
+    "storage serve": Lasting(
+        "storage serve T/stored --port 0", "Serving", prints=True,
+    ),
+    "storage watch": Lasting("storage watch --store T/a --every 1s --for 1s", full=0, prints=True),
+    "serve": Lasting(
+        "serve --simulated --ledger sqlite:///T/l.db --port 0", "http://", prints=True, told=True,
+    ),
+}  # fmt: skip
