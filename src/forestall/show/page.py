@@ -158,7 +158,8 @@ def _counts(part: Section) -> bool:
 def _parted(value: str) -> tuple[str, str]:
     """Return the number of a value and its unit; all of it where it is not just one number."""
     number, _, unit = value.partition(" ")
-    first, more = (any(one.isdigit() for one in part) for part in (number, unit))
+    counted = re.sub(r"^per [\d,]+ ", "", unit)
+    first, more = (any(one.isdigit() for one in part) for part in (number, counted))
     return (number, unit) if first and not more else (value, "")
 
 

@@ -109,9 +109,12 @@ def _table(found: Weeks, asked: Asked) -> Table:
     columns: list[Column] = [
         ("Week from" if found.dated else "Week", _week),
         ("Node-hours used", "used_node_hours", number),
-        ("Lost, no checkpoints", "lost_node_hours", number),
-        (f"Lost, checkpoint every {often}", "lost_after_checkpoint_node_hours", number),
     ]
+    if found.lost.any():
+        columns += [
+            ("Lost, no checkpoints", "lost_node_hours", number),
+            (f"Lost, checkpoint every {often}", "lost_after_checkpoint_node_hours", number),
+        ]
     if found.stops_told:
         columns += [("Lost to node failures", "lost_to_node_failures_node_hours", number),
                     ("Runs ended by them", "runs_ended_by_node_failures", number)]  # fmt: skip
