@@ -134,11 +134,10 @@ def _lead(found: EttrStudy, asked: Asked) -> str:
     if compared:
         many = str(len(off)) if off else "none"
         text += (
-            f" Of {len(compared)} {'class' if len(compared) == 1 else 'classes'} of sizes of jobs "
-            f"of a day or more, {many} "
+            f" Of {counted(len(compared), 'classes')} of sizes of jobs of a day or more, {many} "
             f"{'differ' if len(off) > 1 else 'differs'} from the model by more than chance."
         )
-    return text
+    return text.replace("1 classes", "1 class")
 
 
 def _figures(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
