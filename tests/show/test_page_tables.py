@@ -97,6 +97,21 @@ def test_names_stay_in_sight_on_a_phone(shown: Page) -> None:
     assert moved == [pytest.approx(0, abs=2), pytest.approx(300, abs=2)]
 
 
+def test_no_cell_runs_into_the_next_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    names = ("Available, with a guest", "S2: owner at work, guest at lowest priority", "x" * 40)
+    rows = [(name, "4,635 host-hours", "70.2 %") for name in names]
+    table = Table.of("t", ("What", "Time", "Share"), rows, title="T", right=(1, 2))
+    made = page(Report("T", "h", (Section("s", "S", "Lead.", body=(table,)),)))
+    file = write_page(tmp_path / "page.html", made)
+    sheet = browser.new_page(viewport={"width": 400, "height": 800})
+    sheet.goto(file.as_uri())
+    cells = sheet.locator("tbody th, tbody td").all()
+    assert len(cells) == 9
+    for cell in cells:
+        assert cell.evaluate("one => one.scrollWidth <= one.clientWidth + 1"), cell.inner_text()
+    sheet.close()
+
+
 def test_cards_stand_in_twos_on_a_phone(browser: Browser, tmp_path: Path) -> None:
     facts = tuple(Fact(f"f{k}", f"a figure {k}", 17.8, "per_1000_node_days") for k in range(4))
     made = page(Report("T", "h", (Section("s", "S", "Lead.", facts),)))
