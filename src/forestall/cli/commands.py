@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from forestall.cli.registry import Shown, placed
+from forestall.cli.registry import TidyHelp, placed
 
 BOOKS: Final = "A site's own records"
 RUNS: Final = "Runs and promises"
@@ -228,7 +228,7 @@ def _load(entry: CommandEntry) -> Any:
     return placed(command, (entry.name,))
 
 
-class LazyGroup(Shown, TyperGroup):
+class LazyGroup(TidyHelp, TyperGroup):
     """All commands: they are listed from the table, and loaded one by one."""
 
     def __init__(self, **settings: Any) -> None:

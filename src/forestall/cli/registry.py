@@ -66,7 +66,7 @@ def _bare(function: Callable[..., Any]) -> Callable[[], None]:
     return bare
 
 
-class Shown:
+class TidyHelp:
     """How the help of a command looks, whatever Typer makes of it."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -94,7 +94,7 @@ def _nothing(ctx: Any) -> None:
     """Return no type, of an argument whose name says enough."""
 
 
-class _Deferred(Shown, TyperCommand):
+class _Deferred(TidyHelp, TyperCommand):
     """A command whose options are made when it is asked for them."""
 
     making: Callable[[], Callable[..., Any]]
@@ -126,7 +126,7 @@ class _Deferred(Shown, TyperCommand):
             return super().invoke(ctx)
 
 
-class Group(Shown, TyperGroup):
+class Group(TidyHelp, TyperGroup):
     """Commands of a command."""
 
     spellings: Mapping[str, str] = MappingProxyType({})
