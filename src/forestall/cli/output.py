@@ -85,7 +85,7 @@ class GuardedStream(io.TextIOBase):
 
     def isatty(self) -> bool:
         """Return whether it is a terminal."""
-        return self.under.isatty()
+        return not self.under.closed and self.under.isatty()
 
     def fileno(self) -> int:
         """Return its descriptor."""

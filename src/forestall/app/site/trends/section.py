@@ -169,6 +169,7 @@ def _draw(found: Weeks, often: str) -> Drawn:
         last = axes.pop(0)
         last.bar(place, found.failures, 0.8, color=VERMILLION)
         dress(last, "Failures of nodes", "", "Failures")
+        last.yaxis.get_major_locator().set_params(integer=True)
     if found.median is not None and found.ninth is not None:
         last = axes.pop(0)
         last.plot(place, found.median / HOUR, "-o", color=BLUE, ms=3, lw=1.5, label="median")
