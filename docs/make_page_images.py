@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import httpx
 from PIL import Image
@@ -29,6 +30,7 @@ DAY = 86_400
 SIZES = {1400: 820, 400: 800}
 TALL = {1400: 1130, 400: 800}
 """Heights by width; of the live page, with its time line."""
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 LOGS = """
 traces generate jobs jobs.swf --nodes 64 --days 14 --load 0.8
 traces generate failures failures.csv --nodes 64 --days 365 --rate-per-year 900 --heterogeneity 0.8
@@ -95,10 +97,11 @@ def main(folder: Path) -> None:
 def sheets(browser: Browser, kind: str) -> Iterator[tuple[Page, str]]:
     """Yield an empty page for each width and scheme, and the name of its image."""
     for width, height in (TALL if kind == "live" else SIZES).items():
-        for scheme in ("light", "dark"):
-            size = {"width": width, "height": height}
-            context = browser.new_context(viewport=size, color_scheme=scheme)
-            yield context.new_page(), f"{kind}-{width}-{scheme}.png"
+        for scheme in SCHEMES:
+            context = browser.new_context(viewport={"width": width, "height": height})
+            sheet = context.new_page()
+            sheet.emulate_media(color_scheme=scheme)
+            yield sheet, f"{kind}-{width}-{scheme}.png"
             context.close()
 
 
