@@ -83,8 +83,8 @@ def test_help_shows_defaults_bounds_and_groups(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("TERMINAL_WIDTH", "100")
     said = run("--help").stdout
     for text in (
-        "Asking", "Who", "Before it. [default: 5m]", "Whose. [default: a+b]", "N [x>=1]",
-        "--sure", "--no-sure", "[default: fast]", "--set", "-s",
+        "Asking", "Who", "Before it (default 5m).", "Whose (default a+b).", "N [x>=1]",
+        "--sure", "--no-sure", "(default fast)", "--set", "-s",
     ):  # fmt: skip
         assert text in said, text
     assert "inner" not in said

@@ -41,8 +41,10 @@ PLAINS = {path: group.plain for path, group in ALL.items() if hasattr(group, "pl
 LEAVES = {path: one for path, one in ALL.items() if not hasattr(one, "commands")} | PLAINS
 
 
-def examples(command: Any) -> list[str]:
-    lines = [line.strip() for line in (command.epilog or "").split("\n\n")]
+def examples(command: Any, *, whole: bool = False) -> list[str]:
+    lines = (command.epilog or "").splitlines()
+    if whole:
+        return lines[2:]
     return [part.strip() for line in lines for part in line.split("&&") if "forestall" in part]
 
 
@@ -175,6 +177,21 @@ def test_choices_are_told_unbroken(name: str, capsys: pytest.CaptureFixture[str]
     for choice in (MODEL, *parameter_choices()):
         listed = f"One of: {', '.join(choice.choices)}."
         assert "|".join(choice.choices) in text or listed in text, choice.name
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_help_is_free_of_noise(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither `<bool>` beside a flag nor `{JOBS}`; what stands for a value is unbroken; lines end
+    where the screen ends, and examples follow each other."""
+    text = call(capsys, *path, "--help").out
+    assert not re.search(r"<(bool|path|str|list|int|float|UUID)\b|\{[A-Z.|]+\}|\[default: ", text)
+    for option in ALL[path].params:
+        if not getattr(option, "hidden", False):
+            assert (option.metavar or "").strip() in text, option.name
+    assert "\n" not in (ALL[path].help or "").replace("\n\n", "")
+    shown = [line.strip() for line in text.split("Examples:")[1].strip().splitlines()]
+    assert "" not in shown
+    assert " ".join(shown) == " ".join(examples(ALL[path], whole=True))
 
 
 def test_completion_knows_the_choices() -> None:

@@ -14,8 +14,10 @@ import pytest
 
 from cli.calls import call, failure_log, job_log
 from forestall.cli import main
-from forestall.cli.output import GuardedStream, OutputError, encodable, guarded, own_codes
+from forestall.cli.output import GuardedStream, OutputError, guarded, own_codes
 from forestall.cli.screen import say_utf8
+from forestall.show.clean import ENCODING, encodable
+from forestall.show.text import breadth, grid
 
 INTERVAL = ("interval", "--mtbf", "4d", "--checkpoint-overhead", "5m")
 FULL = "forestall: standard output cannot be written: No space left on device\n"
@@ -196,3 +198,25 @@ def test_a_signal_that_is_ignored_stays_so(
     finally:
         signal.signal(signal.SIGHUP, before)
     assert said == ["went on", "cleaned up"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1", "shift_jis"])
+@pytest.mark.parametrize("width", [100, 40])
+def test_names_do_not_shift_tables(encoding: str, width: int) -> None:
+    """Wide characters, marks that stand on others, escapes, and stand-ins of more characters."""
+    names = ("日本語 太郎", "a\x1b[31mnn\u202e", "e\u0301mile", "Ωmega ≥ 5", "bob", "名" * 30)
+    rows = [[name, "7", "± 5 %", name] for name in names]
+    before = ENCODING.set(encoding)
+    try:
+        lines = grid(rows, ("User", "Runs", "Share", "Again"), width, right=(1,))
+    finally:
+        ENCODING.reset(before)
+    assert lines[0].split() == ["User", "Runs", "Share", "Again"]
+    column = lines[0].index("Runs") + len("Runs")
+    first = [line for line in lines[1:] if breadth(line) >= column and " 7 " in line]
+    assert len(first) == len(names)
+    for line in lines:
+        assert encodable(line, encoding) == line
+        assert breadth(line) <= width
+    for line in first:
+        assert breadth(line[: line.index(" 7 ") + 2]) == column

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from chromium_browser.browser import chromium
 from forestall.show.blocks import Table
+from forestall.show.facts import Fact
 from forestall.show.page import page, write_page
 from forestall.show.report import Report, Section
 
@@ -75,3 +76,52 @@ def test_a_wide_table_scrolls_in_its_own_box(shown: Page) -> None:
     assert shown.evaluate("document.documentElement.scrollWidth") == 400
     box = shown.locator(".scroll").nth(1)
     assert box.evaluate("one => one.scrollWidth > one.clientWidth")
+
+
+def test_what_goes_on_fades_until_it_is_reached(shown: Page) -> None:
+    short, wide = shown.locator(".scroll").nth(0), shown.locator(".scroll").nth(1)
+    shown.wait_for_function("document.querySelectorAll('.scroll')[1].matches('.right')")
+    assert "right" not in (short.get_attribute("class") or "")
+    assert "linear-gradient" in wide.evaluate("one => getComputedStyle(one).maskImage")
+    wide.evaluate("one => one.scrollTo(one.scrollWidth, 0)")
+    shown.wait_for_function("!document.querySelectorAll('.scroll')[1].matches('.right')")
+
+
+def test_names_stay_in_sight_on_a_phone(shown: Page) -> None:
+    wide = shown.locator(".scroll").nth(1)
+    first, other = wide.locator("tbody th").first, wide.locator("tbody td").first
+    before = [one.bounding_box() for one in (first, other)]
+    wide.evaluate("one => one.scrollTo(300, 0)")
+    after = [one.bounding_box() for one in (first, other)]
+    moved = [b["x"] - a["x"] for b, a in zip(before, after, strict=True) if a and b]
+    assert moved == [pytest.approx(0, abs=2), pytest.approx(300, abs=2)]
+
+
+def test_no_cell_runs_into_the_next_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    names = ("Available, with a guest", "S2: owner at work, guest at lowest priority", "x" * 40)
+    rows = [(name, "4,635 host-hours", "70.2 %") for name in names]
+    table = Table.of("t", ("What", "Time", "Share"), rows, title="T", right=(1, 2))
+    made = page(Report("T", "h", (Section("s", "S", "Lead.", body=(table,)),)))
+    file = write_page(tmp_path / "page.html", made)
+    sheet = browser.new_page(viewport={"width": 400, "height": 800})
+    sheet.goto(file.as_uri())
+    cells = sheet.locator("tbody th, tbody td").all()
+    assert len(cells) == 9
+    for cell in cells:
+        assert cell.evaluate("one => one.scrollWidth <= one.clientWidth + 1"), cell.inner_text()
+    sheet.close()
+
+
+def test_cards_stand_in_twos_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    facts = tuple(Fact(f"f{k}", f"a figure {k}", 17.8, "per_1000_node_days") for k in range(4))
+    made = page(Report("T", "h", (Section("s", "S", "Lead.", facts),)))
+    file = write_page(tmp_path / "cards.html", made)
+    context = browser.new_context(viewport={"width": 400, "height": 800})
+    sheet = context.new_page()
+    sheet.goto(file.as_uri())
+    boxes = [one.bounding_box() for one in sheet.locator(".cards > div").all()]
+    assert len({round(one["x"]) for one in boxes if one}) == 2
+    assert (
+        sheet.locator(".big").first.evaluate("one => one.firstChild.textContent.trim()") == "17.8"
+    )
+    context.close()

@@ -41,6 +41,8 @@ Built: TypeAlias = tuple[list[inspect.Parameter], Callable[[Mapping[str, Any]], 
 
 WIDEST: Final = 17
 """Characters of choices that stand beside an option; tables of help break longer ones anywhere."""
+WIDEST_ALONE: Final = 32
+"""The same, of commands with few options."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ class Choice:
         if self.flag and self.on:
             spellings = [f"{self.spelling}/--no-{self.spelling[2:]}"]
         named = bool(self.choices) and len(self.shown) > WIDEST
-        shown = self.name.upper() if named else self.shown
+        wide = several and len(self.shown) > WIDEST_ALONE
+        shown = self.name.upper() if named or wide else self.shown
         info = typer.Option(
             *spellings,
             help=f"{self.help} One of: {', '.join(self.choices)}." if named else self.help,
@@ -149,7 +152,7 @@ def _help_all(options: Iterable[inspect.Parameter]) -> list[inspect.Parameter]:
         return []
     info = typer.Option(
         "--help-all",
-        help=f"Show {rare} options more, and exit.",
+        help=f"Show {rare} more options, and exit.",
         callback=_show_all,
         is_eager=True,
     )
@@ -217,18 +220,30 @@ def option_of(one: Parameter) -> inspect.Parameter:
     spellings = [name, *([f"-{setting.short}"] if setting.short else [])]
     if one.kind is Kind.FLAG and one.default is not False:
         spellings = [f"{name}/--no-{name[2:]}"]
+    shown, help_ = setting.shown or metavar_of(one), named(setting.help, spelled)
+    if one.kind is Kind.CHOICE and len(shown) > WIDEST_ALONE:
+        shown, help_ = one.name.upper(), f"{help_}: {', '.join(one.choices)}"
     info = typer.Option(
         *spellings,
-        help=named(setting.help, spelled) + ("" if setting.help[-1] in ".:" else "."),
-        metavar=setting.shown or metavar_of(one),
+        help=_with_default(help_, default),
+        metavar=shown,
         rich_help_panel=setting.group or None,
         hidden=setting.rare,
+        show_default=False,
         min=one.bounds.least if one.kind is Kind.WHOLE else None,
         autocompletion=_completing(setting.offered) if setting.offered is not None else None,
     )
     kind = _typer_type(one) | None if default is None else _typer_type(one)
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(one.name, keyword, default=default, annotation=Annotated[kind, info])
+
+
+def _with_default(help: str, default: Any) -> str:
+    """Return the help of an option, which ends with its default where it has one."""
+    told = "on" if default is True else f"{default:g}" if isinstance(default, float) else default
+    if told and isinstance(told, str | int) and "default" not in help:
+        help = f"{help} Default: {told}" if help[-1] == "." else f"{help} (default {told})"
+    return help + ("" if help[-1] in ".:" else ".")
 
 
 def _typer_type(one: Parameter) -> Any:

@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from forestall.cli.output import own_codes
-from forestall.cli.registry import placed
+from forestall.cli.registry import TidyHelp, placed
 
 BOOKS: Final = "A site's own records"
 RUNS: Final = "Runs and promises"
@@ -82,12 +81,12 @@ COMMANDS: Final = (
     CommandEntry(
         "certify", "runs.audit", RUNS,
         "Check a run by its files alone: no node gives more than it has, none works while down, "
-        "and\nwork adds up.",
+        "and work adds up.",
     ),
     CommandEntry(
         "replay", "replays.replay", RUNS,
         "Drive the engine with what was recorded, a run's event log or the ledger of forestall "
-        "serve,\nand compare its decisions.",
+        "serve, and compare its decisions.",
     ),
     CommandEntry(
         "reliability", "reliability.reliability", FAILING,
@@ -100,7 +99,7 @@ COMMANDS: Final = (
     CommandEntry(
         "design", "reliability.design", FAILING,
         "Show how likely jobs of each queue meet a failure, how often to checkpoint, how many "
-        "spares\na job needs, and what changes would gain.",
+        "spares a job needs, and what changes would gain.",
     ),
     CommandEntry(
         "interval", "reliability.interval", FAILING,
@@ -170,7 +169,7 @@ COMMANDS: Final = (
     CommandEntry(
         "serve", "live.serve", LIVE,
         "Serve quotes, promises and proposals for a Slurm cluster over an API. Without a "
-        "command this\nis the server itself, until Ctrl-C or SIGTERM.",
+        "command this is the server itself, until Ctrl-C or SIGTERM.",
     ),
     CommandEntry(
         "predict", "judge.predict", PREDICTION,
@@ -229,7 +228,7 @@ def _load(entry: CommandEntry) -> Any:
     return placed(command, (entry.name,))
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(TidyHelp, TyperGroup):
     """All commands: they are listed from the table, and loaded one by one."""
 
     def __init__(self, **settings: Any) -> None:
@@ -251,8 +250,7 @@ class LazyGroup(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the application, for which no command is loaded."""
         self._listing = True
-        with own_codes():
-            super().format_help(ctx, formatter)
+        super().format_help(ctx, formatter)
         self._listing = False
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:

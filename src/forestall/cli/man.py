@@ -68,7 +68,7 @@ def _walk(one: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], An
 
 def _page(path: tuple[str, ...], one: Any) -> str:
     help_, *more = [part.strip() for part in (one.help or "").split("\n\n")]
-    examples = [line.strip() for line in (one.epilog or "").split("\n\n")[1:]]
+    examples = (one.epilog or "").splitlines()[2:]
     name, inner = "-".join(path), getattr(one, "commands", {})
     shown = [(known, sub) for known, sub in inner.items() if not sub.hidden]
     arguments = [each.metavar for each in one.params if each.param_type_name == "argument"]

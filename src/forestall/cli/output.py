@@ -11,20 +11,11 @@ import errno
 import io
 import os
 import sys
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any, BinaryIO, Final, TextIO
 
-from forestall.show.clean import in_lines
-
-PLAIN: Final = {
-    "±": "+/-", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "\u00d7": "x", "\u2212": "-",
-    "\u2013": "-", "\u2014": "-", "…": "...", "·": ".", "•": "*", "★": "*", "→": "->", "←": "<-",
-    "\u2018": "'", "\u2019": "'", "“": '"', "”": '"', "°": " deg", "µ": "u", "√": "sqrt",
-    "∞": "inf", "─": "-", "━": "-", "│": "|", "┃": "|",
-}  # fmt: skip
-"""What stands for characters that an encoding lacks."""
+from forestall.show.clean import ENCODING, encodable, in_lines
 
 
 class OutputError(Exception):
@@ -85,7 +76,7 @@ class GuardedStream(io.TextIOBase):
 
     def isatty(self) -> bool:
         """Return whether it is a terminal."""
-        return self.under.isatty()
+        return not self.under.closed and self.under.isatty()
 
     def fileno(self) -> int:
         """Return its descriptor."""
@@ -115,48 +106,6 @@ class GuardedStream(io.TextIOBase):
                 self.give_up()
 
 
-def encodable(text: str, encoding: str) -> str:
-    """Return a text that an encoding has: for what it lacks, a plain stand-in; for a letter of a
-    name its escape, so that two names stay two.
-
-    >>> encodable("± 5 %, café", "ascii")
-    '+/- 5 %, caf\\\\xe9'
-    """
-    if text.isascii():
-        return text
-    try:
-        text.encode(encoding)
-    except UnicodeError:
-        return "".join(_plain(one, encoding) for one in text)
-    except LookupError:  # a terminal of an encoding that Python does not know
-        return "".join(_plain(one, "ascii") for one in text)
-    return text
-
-
-def _plain(one: str, encoding: str) -> str:
-    try:
-        one.encode(encoding)
-    except UnicodeError:
-        return PLAIN.get(one) or _alike(one)
-    return one
-
-
-def _alike(one: str) -> str:
-    """Return what stands for a character of a kind: lines of boxes, bars of charts, blanks, Greek
-    letters; else its escape."""
-    name = unicodedata.name(one, "")
-    if name.startswith("GREEK"):
-        letter = name.rpartition(" LETTER ")[2].split(" ")[0].lower()
-        return letter.capitalize() if "CAPITAL" in name else letter
-    if name.startswith(
-        ("BOX DRAWINGS", "BLOCK", "FULL BLOCK", "LOWER", "UPPER", "LEFT ", "RIGHT ")
-    ):
-        return "+" if name.startswith("BOX") else "#"
-    if unicodedata.category(one) == "Zs":
-        return " "
-    return one.encode("unicode_escape").decode("ascii")
-
-
 @contextmanager
 def own_codes() -> Iterator[None]:
     """What is printed within holds codes of our own for a terminal, and no names that were not
@@ -179,12 +128,16 @@ def guarded() -> Iterator[GuardedStream]:
         yield sys.stdout
         return
     out, err = _output(sys.stdout, 1), _output(sys.stderr, 2)
-    with redirect_stdout(out), redirect_stderr(err):
-        yield out
-        try:
-            err.under.flush()
-        except (OSError, ValueError):
-            err.give_up()
+    before = ENCODING.set(out.encoding)
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            yield out
+            try:
+                err.under.flush()
+            except (OSError, ValueError):
+                err.give_up()
+    finally:
+        ENCODING.reset(before)
 
 
 def _output(stream: TextIO | None, number: int) -> GuardedStream:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -76,11 +77,39 @@ def _bare(function: Callable[..., Any]) -> Callable[[], None]:
     def bare() -> None:
         raise AssertionError("a command ran before its options were read")
 
-    bare.__doc__ = function.__doc__
+    bare.__doc__ = unwrapped(function.__doc__ or "")
     return bare
 
 
-class _Deferred(TyperCommand):
+class TidyHelp:
+    """How the help of a command looks, whatever Typer makes of it."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return arguments and options: types of Python stand beside neither."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for one in parameters:
+            if one.param_type_name == "argument":
+                one.display_type_rich = _nothing
+            elif one.is_flag and one.metavar is None:
+                one.metavar = " "
+        return parameters
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage line: what must be given has no braces."""
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [re.sub(r"^\{(.*)\}(?:\.\.\.)?$", r"\1", piece) for piece in pieces]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with codes of a terminal."""
+        with own_codes():
+            super().format_help(ctx, formatter)  # type: ignore[misc]
+
+
+def _nothing(ctx: Any) -> None:
+    """Return no type, of an argument whose name says enough."""
+
+
+class _Deferred(TidyHelp, TyperCommand):
     """A command whose options are made when it is asked for them."""
 
     making: Callable[[], Callable[..., Any]]
@@ -111,13 +140,8 @@ class _Deferred(TyperCommand):
         with speaking(self.spellings):
             return super().invoke(ctx)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, with codes of a terminal."""
-        with own_codes():
-            super().format_help(ctx, formatter)
 
-
-class Group(TyperGroup):
+class Group(TidyHelp, TyperGroup):
     """Commands of a command."""
 
     spellings: Mapping[str, str] = MappingProxyType({})
@@ -125,11 +149,6 @@ class Group(TyperGroup):
     def make_parser(self, ctx: Any) -> Any:
         """Return what parses the arguments of the group itself."""
         return accept_old(super().make_parser(ctx), self.spellings)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, with codes of a terminal."""
-        with own_codes():
-            super().format_help(ctx, formatter)
 
 
 def placed(command: Any, path: tuple[str, ...]) -> Any:
@@ -147,9 +166,16 @@ def placed(command: Any, path: tuple[str, ...]) -> Any:
 def group_of(help: str, *lines: str, **more: Any) -> typer.Typer:
     """Return a group of commands with its runnable examples."""
     more = {"no_args_is_help": True, "cls": Group, **more}
-    return typer.Typer(help=help, rich_markup_mode="rich", epilog=examples(*lines), **more)
+    return typer.Typer(
+        help=unwrapped(help), rich_markup_mode="rich", epilog=examples(*lines), **more
+    )
+
+
+def unwrapped(text: str) -> str:
+    """Return a text whose paragraphs are lines, which help breaks where its columns end."""
+    return "\n\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
 
 
 def examples(*lines: str) -> str:
     """Return the end of a help page: runnable examples, a line each."""
-    return "\n\n".join(("Examples:", *(f"  {line}" for line in lines)))
+    return "Examples:\n\n" + "\n".join(lines)

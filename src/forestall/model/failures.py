@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.model.arrays import Bools, Floats, Ints, taken
+from forestall.model.arrays import Bools, Floats, Ints, brief_repr, taken
 from forestall.model.cleaning import Cleaning
 from forestall.model.virtual import FAR
 
@@ -66,6 +66,8 @@ class Failures:
     service_new: Bools | None = None
     aside: Cleaning = field(default_factory=Cleaning)
     predicted: Ints | None = None
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         lengths = {len(a) for a in (self.time, self.node, self.downtime, self.detectability)}

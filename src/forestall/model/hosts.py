@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from forestall.model.arrays import Floats
+from forestall.model.arrays import Floats, brief_repr
 from forestall.model.cleaning import Cleaning
 
 
@@ -35,6 +35,8 @@ class HostTraces:
     origin: int | None = None
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         assert self.load.ndim == 2, "load is [hosts, samples]"

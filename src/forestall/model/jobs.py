@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.model.arrays import Bools, Ints
+from forestall.model.arrays import Bools, Ints, brief_repr
 from forestall.model.cleaning import Cleaning
 
 with lazily():
@@ -49,6 +49,8 @@ class Jobs:
     cleaning: Cleaning = field(default_factory=Cleaning)
     nodes: int | None = None
     epoch: int | None = None
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         lengths = {len(a) for a in (self.job, self.submit, self.size, self.runtime, self.estimate)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from forestall._lazy import lazily
-from forestall.model.arrays import Bools, Floats, Ints, taken
+from forestall.model.arrays import Bools, Floats, Ints, brief_repr, taken
 from forestall.model.cleaning import Cleaning
 
 with lazily():
@@ -41,6 +41,8 @@ class Metrics:
     origin: int | None = None
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         assert len(self.time) == len(self.node) == len(self.value), "columns of unlike lengths"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from forestall.model.arrays import brief_repr
 from forestall.model.failures import Failures
 from forestall.model.metrics import Metrics
 from forestall.model.ras import RasLog
@@ -32,6 +33,8 @@ class Observations:
     nodes: int
     events: RasLog | None = None
     metrics: Metrics | None = None
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         assert self.begin <= self.end, f"a window that ends before it begins: {self}"

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from forestall.model.arrays import Ints
+from forestall.model.arrays import Ints, brief_repr
 from forestall.model.virtual import FAR
 
 
@@ -34,6 +34,8 @@ class Predictions:
     node: Ints
     expected: Ints
     name: str = ""
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         assert len(self.known) == len(self.node) == len(self.expected), "columns of unlike lengths"

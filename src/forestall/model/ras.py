@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall._lazy import lazily
-from forestall.model.arrays import Bools, Ints
+from forestall.model.arrays import Bools, Ints, brief_repr
 from forestall.model.cleaning import Cleaning
 
 with lazily():
@@ -62,6 +62,8 @@ class RasLog:
     origin: int | None = None
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         lengths = {len(a) for a in (self.time, self.place, self.severity, self.kind)}

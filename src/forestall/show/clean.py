@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextvars import ContextVar
 from typing import Final
 
 LONGEST: Final = 160
 """A name of more characters is cut when it is shown."""
+ENCODING: Final = ContextVar("the encoding of the output that tables are made for", default="utf-8")
+PLAIN: Final = {
+    "±": "+/-", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "\u00d7": "x", "\u2212": "-",
+    "\u2013": "-", "\u2014": "-", "…": "...", "·": ".", "•": "*", "★": "*", "→": "->", "←": "<-",
+    "\u2018": "'", "\u2019": "'", "“": '"', "”": '"', "°": " deg", "µ": "u", "√": "sqrt",
+    "∞": "inf", "─": "-", "━": "-", "│": "|", "┃": "|",
+}  # fmt: skip
+"""What stands for characters that an encoding lacks."""
 _LINE: Final = re.compile(r" line \d+$")
 _FOLDERS: Final = re.compile(r"^.*/(?=[^/]+ line \d+$)", re.DOTALL)
 _PRINTED: Final = frozenset({"L", "M", "N", "P", "S", "Z"})
@@ -82,3 +91,45 @@ def example(name: str, most: int = 60) -> str:
     if len(text) <= most or line is None:
         return clean(text, most)
     return f"{text[: most - 3 - len(line[0])]}...{line[0]}"
+
+
+def encodable(text: str, encoding: str) -> str:
+    """Return a text that an encoding has: for what it lacks, a plain stand-in; for a letter of a
+    name its escape, so that two names stay two.
+
+    >>> encodable("± 5 %, café", "ascii")
+    '+/- 5 %, caf\\\\xe9'
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode(encoding)
+    except UnicodeError:
+        return "".join(_plain(one, encoding) for one in text)
+    except LookupError:  # a terminal of an encoding that Python does not know
+        return "".join(_plain(one, "ascii") for one in text)
+    return text
+
+
+def _plain(one: str, encoding: str) -> str:
+    try:
+        one.encode(encoding)
+    except UnicodeError:
+        return PLAIN.get(one) or _alike(one)
+    return one
+
+
+def _alike(one: str) -> str:
+    """Return what stands for a character of a kind: lines of boxes, bars of charts, blanks, Greek
+    letters; else its escape."""
+    name = unicodedata.name(one, "")
+    if name.startswith("GREEK"):
+        letter = name.rpartition(" LETTER ")[2].split(" ")[0].lower()
+        return letter.capitalize() if "CAPITAL" in name else letter
+    if name.startswith(
+        ("BOX DRAWINGS", "BLOCK", "FULL BLOCK", "LOWER", "UPPER", "LEFT ", "RIGHT ")
+    ):
+        return "+" if name.startswith("BOX") else "#"
+    if unicodedata.category(one) == "Zs":
+        return " "
+    return one.encode("unicode_escape").decode("ascii")

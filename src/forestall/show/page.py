@@ -26,6 +26,7 @@ from forestall.show.clean import LONGEST, clean, in_lines
 from forestall.show.closing import closing_of
 from forestall.show.drawings import NO_FIGURES, Drawings, Progress, draw
 from forestall.show.quantities import quiet, titled, value_of
+from forestall.show.svg import PAGE_COLOURS
 from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     made.filters |= {"told": _told, "name": _name, "titled": titled, "cell_text": _cell_text}
+    made.filters["coloured"] = lambda colour: PAGE_COLOURS.get(colour, colour)
     made.globals |= {
         "KEPT": KEPT,
         "MANY_COLUMNS": MANY_COLUMNS,
@@ -158,7 +160,8 @@ def _counts(part: Section) -> bool:
 def _parted(value: str) -> tuple[str, str]:
     """Return the number of a value and its unit; all of it where it is not just one number."""
     number, _, unit = value.partition(" ")
-    first, more = (any(one.isdigit() for one in part) for part in (number, unit))
+    counted = re.sub(r"^per [\d,]+ ", "", unit)
+    first, more = (any(one.isdigit() for one in part) for part in (number, counted))
     return (number, unit) if first and not more else (value, "")
 
 

@@ -236,8 +236,9 @@ def titled(text: str) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """Return so many of something: ``1 record``, ``2 records``."""
-    return f"{count:,} {what if count != 1 else what.removesuffix('s')}"
+    """Return so many of something: ``1 record``, ``2 records``; ``1 class``, ``2 classes``."""
+    one = what.removesuffix("es" if what.endswith("sses") else "s")
+    return f"{count:,} {what if count != 1 else one}"
 
 
 def from_records(fact: Fact, currency: str = "") -> str:

@@ -34,6 +34,10 @@ FAINT: Final = "#d9d9d9"
 TINTS: Final = ("#9ecae9", "#f5d491", "#93d5bd", "#e5bcd2", "#c9c9ee", "#efe9a0")
 """Light relatives of the colours above for areas with marks or text on them; a dark page makes them
 dark."""
+TRACK: Final = "#e6eaee"
+"""An area in which nothing happens."""
+TRACK_LAYER: Final = (0.51, 0.56, 0.61, 0.2)
+"""The same in an image, which a page cannot give another colour: what is behind it shows."""
 PALE: Final = "#b5dcf5"
 """The area below a line of their colour."""
 GREY: Final = "#a0a8b0"

@@ -18,7 +18,7 @@ import numpy as np
 
 from forestall.show.clean import clean
 from forestall.show.lettering import plain_letters
-from forestall.show.style import FAINT, INK, PALE, TINTS
+from forestall.show.style import FAINT, INK, PALE, TINTS, TRACK
 from forestall.traces.files.atomic import atomic_path
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ PAGE_COLOURS: Final = {
     "#ffffff": "var(--card)",
     FAINT: "var(--line)",
     PALE: "var(--pale)",
+    TRACK: "var(--track)",
     **{tint: f"var(--tint-{k})" for k, tint in enumerate(TINTS)},
 }
 """What stands in a page for colours of figures. Ink that lies on a light patch and must stay dark

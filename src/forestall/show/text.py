@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from forestall.model.cleaning import Cleaning
 from forestall.show.blocks import Listing, Prose, Steps, Table, more_of
-from forestall.show.clean import clean, example
+from forestall.show.clean import ENCODING, LONGEST, clean, encodable, example
 from forestall.show.quantities import counted, quiet, titled, value_of
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def grid(
         that are not aligned right
     most : longer cells are cut
     """
-    cells = [[clean(cell, most) for cell in row] for row in rows]
+    cells = [[_cell(cell, most) for cell in row] for row in rows]
     if not cells:
         return []
     whole = [*_stacked(heads), *cells] if heads else cells
@@ -246,19 +246,40 @@ def grid(
             lines.append(gap[1])
         if not row:
             break
-        parts = [
-            textwrap.wrap(cell, max(size, 1), break_on_hyphens=False) or [""]
-            for cell, size in zip(row, widths, strict=True)
-        ]
+        parts = [_wrapped(cell, max(size, 1)) for cell, size in zip(row, widths, strict=True)]
         for k in range(max(len(part) for part in parts)):
             words = [part[k] if k < len(part) else "" for part in parts]
             lines.append(_line(words, widths, right))
     return lines
 
 
+def _cell(text: str, most: int = LONGEST) -> str:
+    """Return a cell as the output shows it, with stand-ins for what its encoding lacks."""
+    return encodable(clean(text, most), ENCODING.get())
+
+
+def _wrapped(cell: str, size: int) -> list[str]:
+    """Return the lines of a cell in a column of so many characters; a wide one counts as two."""
+    if breadth(cell) <= size:
+        return [cell.rstrip()]
+    if cell.isascii():
+        return textwrap.wrap(cell, size, break_on_hyphens=False) or [""]
+    lines = [""]
+    for word in cell.split(" "):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if breadth(joined) <= size:
+            lines[-1] = joined
+            continue
+        lines += [""] * bool(lines[-1])
+        for one in word:
+            lines += [""] * (bool(lines[-1]) and breadth(lines[-1] + one) > size)
+            lines[-1] += one
+    return lines
+
+
 def _stacked(heads: Sequence[str]) -> list[list[str]]:
     """Return heads of one or more lines as rows; the last lines stand beside each other."""
-    parts = [[clean(line) for line in head.split("\n")] for head in heads]
+    parts = [[_cell(line) for line in head.split("\n")] for head in heads]
     tall = max(map(len, parts))
     filled = [[""] * (tall - len(part)) + part for part in parts]
     return [list(row) for row in zip(*filled, strict=True)]

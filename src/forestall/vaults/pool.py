@@ -60,7 +60,7 @@ class HostPool:
     def __post_init__(self) -> None:
         names = [one.name for one in self.hosts]
         if not names:
-            raise ParameterError("store", "", "at least one storage host")
+            raise ParameterError("store", None, "at least one storage host")
         if len(set(names)) < len(names):
             twice = next(one for one in names if names.count(one) > 1)
             raise ParameterError("store", twice, "each storage host once")

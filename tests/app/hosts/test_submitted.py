@@ -117,7 +117,7 @@ def test_a_name_is_free_when_its_job_is_over(pool: Pool, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "outlive", "name", "told"),
     [
-        ([], "--store a", None, "CMD: '' is not allowed"),
+        ([], "--store a", None, "CMD: is missing"),
         (["x"], "", None, "--store at least"),
         (["x"], "'", None, 'outlive: "\'"'),
         (["x"], "--store a", "a/b", "name: 'a/b'"),

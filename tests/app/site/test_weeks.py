@@ -107,3 +107,14 @@ def test_less_than_two_weeks_have_no_trend() -> None:
     assert made.untold[0].why == "the records have less than two whole weeks"
     none = SiteRecords(events=outages([{"node": "a", "begin": 0}], (0, 9 * WEEK)))
     assert not weeks_section.section(none, Asked(0, 9 * WEEK)).tells
+
+
+def test_losses_that_nothing_tells_of_are_no_zeros() -> None:
+    rows: list[dict[str, Any]] = [
+        {"submit": k * DAY, "start": k * DAY, "end": (k + 1) * DAY, "nodes": 2, "state": ""}
+        for k in range(70)
+    ]
+    untold = weeks_section.section(SiteRecords(accounts(rows, until=70 * DAY)), ASKED)
+    known = weeks_section.section(site(), ASKED)
+    heads = ["Lost, no checkpoints" in one.tables[0].heads for one in (untold, known)]
+    assert heads == [False, True]

@@ -28,7 +28,7 @@ class TestWrongInput:
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [
-            (("run",), "CMD: '' is not allowed; expected a command to run"),
+            (("run",), "CMD: is missing; expected a command to run"),
             (("run", "--", "no-such-program"), "CMD: 'no-such-program' is not allowed"),
             (("run", "--name", "a/b", "--", "true"), "--name: 'a/b' is not allowed"),
             (("run", "--th1", "2", "--", "true"), "--th1: '2' is not allowed"),
@@ -39,7 +39,7 @@ class TestWrongInput:
             (("run", "--resume-command", "x", "--", "true"), "--resume-command: 'x'"),
             (("run", "--tell", "file:", "--", "true"), "--tell: 'file:'"),
             (("run", "--odd", "--", "true"), "No such option"),
-            (("run", "--name", "new"), "CMD: '' is not allowed"),
+            (("run", "--name", "new"), "CMD: is missing"),
             (("resume", "none"), "NAME: 'none' is not allowed; expected a guest of"),
             (("stop", "none"), "NAME: 'none'"),
             (("log", "none"), "NAME: 'none'"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ from forestall.app.kit.figures import series
 from forestall.app.kit.figures.axes import draw_bars
 from forestall.app.kit.figures.series import held_by_row
 from forestall.predict.semi_markov.states import NAMES
-from forestall.show.style import BLACK, INK, AxisClock, legend
+from forestall.show.style import BLACK, INK, TRACK, TRACK_LAYER, AxisClock, legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,10 +112,14 @@ def _draw_cells(
     most = np.argmax(told, axis=0).astype(np.float64)
     most[told.sum(axis=0) == 0] = np.nan
     left, right = (float(t) for t in clock(window))
+    layers: dict[str, Any] = {
+        name: TRACK_LAYER for name, colour in STATE_COLOURS.items() if colour == TRACK
+    }
     axes.imshow(
         most, origin="upper", aspect="auto", extent=(left, right, hosts - 0.5, -0.5), vmin=-0.5,
         vmax=len(NAMES) + 0.5, interpolation="nearest",
-        cmap=ListedColormap([*(STATE_COLOURS[name] for name in NAMES), GUEST_COLOUR]),
+        cmap=ListedColormap([*(layers.get(name, STATE_COLOURS[name]) for name in NAMES),
+                             GUEST_COLOUR]),
     )  # fmt: skip
 
 

@@ -15,12 +15,12 @@ from forestall.app.kit.tables import ENDS, MOST, Column, bar_of, parts_table, ta
 from forestall.reliability.shares import wilson
 from forestall.show import words as plain
 from forestall.show.blocks import Block, Prose
-from forestall.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
+from forestall.show.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, TRACK, VERMILLION
 
 WHOLE_SPACE: Final = "\N{NO-BREAK SPACE}"
 """Keeps an interval on one line of its column."""
 STATE_COLOURS: Final = {
-    "S1": "#e9eef2", "S2": SKY, "S3": ORANGE, "S4": PURPLE, "S5": "#4d555e",
+    "S1": TRACK, "S2": SKY, "S3": ORANGE, "S4": PURPLE, "S5": "#4d555e",
 }  # fmt: skip
 STATE_WORDS: Final = {
     "S1": "S1: owner idle or nearly so",

@@ -217,7 +217,7 @@ def _check(asked: IntervalQuestion, rate: MeasuredRate | None) -> None:
     """Raise ParameterError for what does not fit together."""
     mttf, recall, shape = asked.mttf, asked.recall, asked.shape
     if mttf is None and rate is None:
-        raise ParameterError("mttf", "", "a duration, or records to measure it: {slurm}, FILES")
+        raise ParameterError("mttf", None, "a duration, or records to measure it: {slurm}, FILES")
     if mttf is not None and rate is not None:
         raise ParameterError("mttf", mttf, "either {mttf}, or {slurm} and FILES")
     if not 0 <= recall < 1:

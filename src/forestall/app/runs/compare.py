@@ -108,7 +108,7 @@ def compare(*runs: str | Path | RunResult[Any], **named: str | Path | RunResult[
     (['measure', 'easy', 'first'], ['policy'])
     """
     if not runs and not named:
-        raise ParameterError("runs", "", "results of runs, or their folders")
+        raise ParameterError("runs", None, "results of runs, or their folders")
     folders = [run for run in runs if not isinstance(run, RunResult)]
     called = iter(names_of([Path(one) for one in folders]))
     summaries: dict[str, Mapping[str, Any]] = {}

@@ -82,11 +82,16 @@ class RecordOptions(TypedDict, total=False):
 
 def records_of(files: Iterable[str | Path], options: Mapping[str, Any]) -> GivenRecords:
     """Return what a public function was told about its records; ParameterError for a name that is
-    none of `RecordOptions`."""
+    none of `RecordOptions`, and for files that are no paths."""
     for name in options:
         if name not in RecordOptions.__annotations__:
             allowed = "one of " + ", ".join(RecordOptions.__annotations__)
             raise ParameterError("an option", name, allowed)
+    files = tuple(files)
+    for file in files:
+        if not isinstance(file, str | Path):
+            allowed = "paths, one after the other, such as 'jobs.txt', 'events.txt'"
+            raise ParameterError("files", file, allowed)
     given = dict(options)
     if given.get("failures") is not None:
         given["failures"] = Path(given["failures"])

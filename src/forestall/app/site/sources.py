@@ -62,7 +62,7 @@ MOST_SECONDS: Final = 2.0**62
 def gather(given: GivenRecords, progress: Progress | None = None) -> SiteRecords:
     """Return all records that were named, on one clock. Raises TraceError and ParameterError."""
     if given.nothing:
-        raise ParameterError("FILES", "", "files to read, {slurm} or {failures}")
+        raise ParameterError("FILES", None, "files to read, {slurm} or {failures}")
     check_zone(given.zone)
     files = _by_kind(given)
     _refuse_idle(given, files)

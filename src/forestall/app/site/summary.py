@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from forestall.app.site.failure_logs import of_two_machines
+from forestall.app.site.nodes.fleet import seen_by
 from forestall.app.site.sources import is_dated, spoken
 from forestall.show.clean import clean
 from forestall.show.quantities import SHORT, brief, counted, duration
@@ -56,10 +57,13 @@ def known_nodes(site: SiteRecords) -> int | None:
     """Return how many nodes the machine has, as far as the records tell."""
     if site.inventory is not None and len(site.inventory):
         return len(site.inventory)
-    if site.events is not None and site.events.names:
-        return len(site.events.names)
-    if site.accounting is not None and site.accounting.machine_nodes:
-        return site.accounting.machine_nodes
+    names = set() if site.events is None else set(site.events.names)
+    most = 0
+    if site.accounting is not None:
+        seen, most = seen_by(site.accounting), site.accounting.machine_nodes or 0
+        names |= set() if seen is None else set(seen.names)
+    if names or most:
+        return max(len(names), most)
     if site.failures is not None and site.failures.nodes:
         return site.failures.nodes
     return None

@@ -103,7 +103,7 @@ def open_vault(
     """Open the vault on the storage hosts at these URLs, or `begin` one; where there is one, it
     must `agree` with those rules, or may have others. Raises InputError."""
     if not stores:
-        raise ParameterError("store", "", "the URL of a storage host, at least one")
+        raise ParameterError("store", None, "the URL of a storage host, at least one")
     return Vault.open(
         [host_at(url) for url in stores], begin=begin, agree=agree,
         key=None if key is None else Key.read(key),

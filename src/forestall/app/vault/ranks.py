@@ -108,7 +108,7 @@ def ring(
         opened = vault if isinstance(vault, OpenVault) else open_checkpoints(vault)
         store = StepsInVault(opened, coding_of(given), fanout)
     elif coding:
-        raise ParameterError("vault", "", "one, where it is said how to code")
+        raise ParameterError("vault", None, "one, where it is said how to code")
     return Ring(mpi.MpiMembers(comm, spares), store, every)
 
 
@@ -141,7 +141,7 @@ def save_ranks(
             file = in_memory(file_of(step, links.rank), packed(given))  # type: ignore[arg-type]
             return saved_together(opened, how, links, [file], fanout)
     if isinstance(given, str | Path) or not isinstance(given, Sequence) or not given:
-        raise ParameterError("given", "", "paths, one for each rank, or a communicator")
+        raise ParameterError("given", None, "paths, one for each rank, or a communicator")
     paths = [Path(str(one)) for one in given]
     check_paths(paths)
     return in_processes(partial(_saved_here, opened, how, fanout), paths, fanout)[0]

@@ -235,7 +235,7 @@ def run_program(
     its checkpoints; RunError where it cannot be brought back.
     """
     if not words:
-        raise ParameterError("CMD", "", "a command to run, after --")
+        raise ParameterError("CMD", None, "a command to run, after --")
     known = checked_name(name or _name_of(words[0]))
     way = way_of(asked, files)
     place = asked.place(known)
@@ -286,9 +286,9 @@ def way_of(asked: RunQuestion, files: Sequence[Path]) -> SavingWay:
         return CriuWay(asked.criu, paths, asked.save_timeout)
     if not (asked.signal or asked.save_command):
         option = "signal" if method == "signal" else "save_command"
-        raise ParameterError(option, "", f"how to have it save itself, for {{method}} {method}")
+        raise ParameterError(option, None, f"how to have it save itself, for {{method}} {method}")
     if not paths:
-        raise ParameterError("files", "", "the files that the program goes on from")
+        raise ParameterError("files", None, "the files that the program goes on from")
     return SelfSaving(paths, asked.signal, asked.save_command, asked.save_timeout)
 
 

@@ -354,5 +354,5 @@ def watch(
 
 def _named(stores: Sequence[str]) -> Sequence[str]:
     if not stores:
-        raise ParameterError("store", "", "the URL of a storage host, at least one")
+        raise ParameterError("store", None, "the URL of a storage host, at least one")
     return stores

@@ -27,7 +27,8 @@ CROWD = 200
 COLUMNS = 900
 CELLS = 300
 """Columns of the overview in which departures from one node are one mark."""
-SHADES = ("#ffffff", "#cfe0ee", "#8db2d1")
+SHADES = ((0.11, 0.4, 0.64, 0.0), (0.11, 0.4, 0.64, 0.5))
+"""From nothing to full, in one colour, through which any page shows."""
 MOVED = {"arrived": (GREEN, "arrived")}
 BROKEN = {
     "target failed": (VERMILLION, "broken by a failure"),

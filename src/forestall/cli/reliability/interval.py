@@ -43,7 +43,7 @@ def interval(
     """
     given = given_of(files, options)
     if asked.checkpoint_cost is None and given.nothing:
-        raise ParameterError("checkpoint_cost", "", "the time of a checkpoint, such as 5m")
+        raise ParameterError("checkpoint_cost", None, "the time of a checkpoint, such as 5m")
     found = reliability_interval.answer(asked, rate_of(given, told=asked.mttf))
     if as_json:
         say_json(found.to_dict())

@@ -86,7 +86,7 @@ def run(
     """
     if save_now:
         if name is None:
-            raise ParameterError("name", "", "the run that is to be saved")
+            raise ParameterError("name", None, "the run that is to be saved")
         running.save_now(asked, name)
         return 0
     lines = Lines(quiet=quiet)

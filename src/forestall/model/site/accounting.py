@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Bools, Ints, taken
+from forestall.model.arrays import Bools, Ints, brief_repr, taken
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER, base_state
@@ -84,6 +84,8 @@ class Accounting:
     cores_per_node: int | None = None
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         lengths = {name: len(getattr(self, name)) for name in COLUMNS}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Bools, Ints
+from forestall.model.arrays import Bools, Ints, brief_repr
 
 UNTOLD = -1
 """The code of a row that says nothing."""
@@ -26,6 +26,8 @@ class Coded:
 
     code: npt.NDArray[np.int32]
     words: tuple[str, ...]
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         assert self.code.dtype == np.int32, "codes are int32"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from forestall.model.arrays import Ints
+from forestall.model.arrays import Ints, brief_repr
 from forestall.model.cleaning import Cleaning
 
 
@@ -37,6 +37,8 @@ class Inventory:
     seen: int | None = None
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)
+
+    __repr__ = brief_repr
 
     def __len__(self) -> int:
         return len(self.names)

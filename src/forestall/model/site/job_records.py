@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Ints
+from forestall.model.arrays import Bools, Ints, brief_repr
 from forestall.model.cleaning import Cleaning
 
 NEVER: Final = int(np.iinfo(np.int64).max)
@@ -66,6 +66,8 @@ class JobRecords:
     origin: int | None = None
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         lengths = {len(self.job), len(self.start), len(self.end), len(self.state), len(self.cores)}

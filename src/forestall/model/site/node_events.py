@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Bools, Ints, taken
+from forestall.model.arrays import Bools, Ints, brief_repr, taken
 from forestall.model.cleaning import Cleaning
 from forestall.model.site.coded import Coded
 from forestall.model.site.job_records import NEVER
@@ -48,6 +48,8 @@ class NodeEvents:
     dated: bool = True
     source: str = ""
     cleaning: Cleaning = field(default_factory=Cleaning)
+
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         columns = (self.node, self.begin, self.end, self.state, self.reason, self.user, self.nature)

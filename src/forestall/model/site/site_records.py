@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from forestall.model.arrays import brief_repr
 from forestall.model.cleaning import Cleaning
 from forestall.model.failures import Failures
 from forestall.model.site.accounting import Accounting
@@ -37,6 +38,8 @@ class SiteRecords:
     present: PresentQueue | None = None
     sources: tuple[str, ...] = ()
     cleaning: Cleaning = field(default_factory=Cleaning)
+
+    __repr__ = brief_repr
 
     def cleanings(self) -> Cleaning:
         """Return all remarks, from what was read first to what was read last."""

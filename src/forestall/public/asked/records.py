@@ -32,7 +32,7 @@ def records(files: tuple[str | Path, ...], options: Any) -> GivenRecords:
     """Return what a function was told about its records; ParameterError where that is nothing."""
     given = records_of(files, options)
     if given.nothing:
-        raise ParameterError("files", "", ALLOWED)
+        raise ParameterError("files", None, ALLOWED)
     return given
 
 

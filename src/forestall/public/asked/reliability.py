@@ -102,7 +102,7 @@ def interval(
     """
     rate = _rate(files, options)
     if checkpoint_cost is None and rate is None:
-        raise ParameterError("checkpoint_cost", "", "the time of a checkpoint, such as 5m")
+        raise ParameterError("checkpoint_cost", None, "the time of a checkpoint, such as 5m")
     asked = IntervalQuestion(
         checkpoint_cost=_text(checkpoint_cost),
         mttf=_text(mttf),

@@ -1,4 +1,5 @@
-// Sorts a table by a column that is clicked, and finds rows by a word. A page reads the same without.
+// Sorts a table by a column that is clicked, finds rows by a word, and fades the edges of what
+// scrolls. A page reads the same without.
 (() => {
   "use strict";
   const LENGTHS = { s: 1, min: 60, h: 3600, d: 86400 };
@@ -32,6 +33,7 @@
 
   const sortable = (table) => {
     [...table.tHead.rows[0].cells].forEach((head, column) => {
+      if (!head.textContent.trim()) return;
       const button = document.createElement("button");
       button.type = "button";
       button.append(...head.childNodes);
@@ -66,6 +68,21 @@
     box.append(field, " ", count);
     table.parentElement.before(box);
   };
+
+  // Where more is to be seen an edge fades.
+  const fading = new Map();
+  const fade = (box) => {
+    box.classList.toggle("right", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+    box.classList.toggle("below", box.scrollTop + box.clientHeight < box.scrollHeight - 2);
+  };
+  const watch = new ResizeObserver((seen) => seen.forEach((one) => fade(fading.get(one.target))));
+  for (const box of document.querySelectorAll(".forestall .scroll")) {
+    for (const one of [box, box.firstElementChild]) {
+      fading.set(one, box);
+      watch.observe(one);
+    }
+    box.addEventListener("scroll", () => fade(box), { passive: true });
+  }
 
   for (const table of document.querySelectorAll(".forestall table")) {
     const rows = table.tBodies[0].rows.length;

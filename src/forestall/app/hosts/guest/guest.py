@@ -283,7 +283,7 @@ def _named(folder: Path, command: Sequence[str], name: str | None) -> GuestFiles
         files.make()
         return files
     if not command:
-        raise ParameterError("CMD", "", "a command to run, or {name} of a guest that is known")
+        raise ParameterError("CMD", None, "a command to run, or {name} of a guest that is known")
     base = re.sub(r"[^A-Za-z0-9._-]", "", Path(command[0]).name).strip("._-")[:50] or "guest"
     number = 1
     while True:
@@ -306,7 +306,7 @@ def _record(files: GuestFiles, command: Sequence[str], *, fresh: bool) -> StayRe
         raise TraceError(files.place, message)
     if known is None or fresh or (known.state.over and not known.kept()):
         if not command:
-            raise ParameterError("CMD", "", "a command to run: there is no guest to go on with")
+            raise ParameterError("CMD", None, "a command to run: there is no guest to go on with")
         mark = f"{files.name}-{secrets.token_hex(4)}"
         return StayRecord(name=files.name, id=mark, command=list(command), cwd=str(Path.cwd()))
     if command and list(command) != known.command:

@@ -146,7 +146,7 @@ def submit_guest(
     Raises ParameterError for what cannot be used, CondorError where HTCondor does not take it.
     """
     if not words:
-        raise ParameterError("CMD", "", "a command to run, after --")
+        raise ParameterError("CMD", None, "a command to run, after --")
     known = runs.checked_name(name or Path(words[0]).name.strip("._-") or "guest")
     options = outliving.option_words(outlive)
     stores, key = outliving.vault_of(outlive)
@@ -156,7 +156,7 @@ def submit_guest(
         raise ParameterError("name", known, f"a name that is free: job {before.cluster} has it")
     program = asked.program or own_program()
     if not program:
-        raise ParameterError("program", "", "the path of forestall on the machines")
+        raise ParameterError("program", None, "the path of forestall on the machines")
     run = outliving.run_words(known, options, asked.leave_below)
     job = GuestJob(
         known, program, run, words, JobNeeds(asked.time / 3600, asked.checkpoint_size),

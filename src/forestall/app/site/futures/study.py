@@ -158,7 +158,7 @@ def find(
     for what cannot be used, and where nobody runs or waits."""
     site = sources.gather(given)
     if site.accounting is None or not len(site.accounting):
-        raise ParameterError("FILES", "", "records of jobs; there are none")
+        raise ParameterError("FILES", None, "records of jobs; there are none")
     site = sources.cut(site, sources.asked_of(site, given))
     assert site.accounting is not None
     dated, records = sources.is_dated(site), site.accounting

@@ -80,7 +80,7 @@ def use(records: Accounting, ends: Ends, rows: Ints, asked: Asked) -> Section:
              "that on average.", labels={"bound": "lower"}),
     )  # fmt: skip
     why = "sacct's TotalCPU and MaxRSS are not among the records that are read"
-    untold = (Untold("CPU and memory efficiency", why, "`seff` where the job ran"),)
+    untold = (Untold("CPU and memory efficiency", why, "the output of seff where the job ran"),)
     lead = (
         f"{counted(len(rows), 'runs')}, {said(whole['node_hours'], 'node_hours')}"
         f"{_of_limit(whole['time_limit_used_ratio'])}. {_ended(records, ends, int(rows[-1]))}"

@@ -255,6 +255,12 @@ def seen_of(
         return None
     if asked.partition is not None and inventory is None:
         return None
+    return seen_by(accounting)
+
+
+def seen_by(accounting: Accounting) -> Seen | None:
+    """Return the nodes that these runs were on; None where they tell none. It is kept as long as
+    the runs are."""
     for known, seen in _LAST:
         if known() is accounting:
             return seen

@@ -147,7 +147,7 @@ def find(
     """
     site = sources.gather(given)
     if site.accounting is None or not len(site.accounting):
-        raise ParameterError("FILES", "", "records of jobs; there are none")
+        raise ParameterError("FILES", None, "records of jobs; there are none")
     asked = sources.asked_of(site, given, seed=question.seed)
     first, _ = sources.span(site)
     site = sources.cut(site, replace(asked, begin=min(first, asked.begin)))

@@ -109,9 +109,12 @@ def _table(found: Weeks, asked: Asked) -> Table:
     columns: list[Column] = [
         ("Week from" if found.dated else "Week", _week),
         ("Node-hours used", "used_node_hours", number),
-        ("Lost, no checkpoints", "lost_node_hours", number),
-        (f"Lost, checkpoint every {often}", "lost_after_checkpoint_node_hours", number),
     ]
+    if found.lost.any():
+        columns += [
+            ("Lost, no checkpoints", "lost_node_hours", number),
+            (f"Lost, checkpoint every {often}", "lost_after_checkpoint_node_hours", number),
+        ]
     if found.stops_told:
         columns += [("Lost to node failures", "lost_to_node_failures_node_hours", number),
                     ("Runs ended by them", "runs_ended_by_node_failures", number)]  # fmt: skip
@@ -166,6 +169,7 @@ def _draw(found: Weeks, often: str) -> Drawn:
         last = axes.pop(0)
         last.bar(place, found.failures, 0.8, color=VERMILLION)
         dress(last, "Failures of nodes", "", "Failures")
+        last.yaxis.get_major_locator().set_params(integer=True)
     if found.median is not None and found.ninth is not None:
         last = axes.pop(0)
         last.plot(place, found.median / HOUR, "-o", color=BLUE, ms=3, lw=1.5, label="median")
