@@ -70,7 +70,7 @@ def number_of(text: str) -> int:
     """Return the number of a job; raises ParameterError for anything else."""
     stripped = text.strip()
     if not (stripped.isascii() and stripped.isdecimal()) or int(stripped) > LARGEST:
-        allowed = "the number of a job, such as 12345 (of an array's task its own, JobIDRaw)"
+        allowed = "a job id, such as 12345 (for an array task its own, JobIDRaw)"
         raise ParameterError("JOB", text, allowed)
     return int(stripped)
 
@@ -82,7 +82,7 @@ def _rows(site: SiteRecords, number: int) -> Ints:
     rows = np.flatnonzero(records.job == number)
     if not len(rows):
         first, last = (int(end) for end in (records.job.min(initial=0), records.job.max(initial=0)))
-        allowed = f"a job of these records, which hold {first:,} to {last:,} (not each of them)"
+        allowed = f"a job of these records, which hold {first:,} to {last:,} (with gaps)"
         raise ParameterError("JOB", str(number), allowed)
     return rows
 

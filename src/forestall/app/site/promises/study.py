@@ -55,9 +55,9 @@ NEEDED: Final = ("submit", "wait_level", "run_level", "wait_like", "run_like", "
 MONTH: Final = 30 * 86_400
 SHADOWS: Final = {
     "deadline": (
-        "plain distribution", "requested time and wait", "all turnarounds", "like jobs alone",
+        "plain distribution", "requested time and wait", "all turnarounds", "similar jobs only",
     ),
-    "probability": ("plain distribution", "", "all turnarounds", "like jobs alone"),
+    "probability": ("plain distribution", "", "all turnarounds", "similar jobs only"),
 }  # fmt: skip
 """Others that were asked the same beside the book, by question: the same distribution without
 correction; the requested time and the quantile of the partition's latest waits; the latest
