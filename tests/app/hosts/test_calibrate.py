@@ -206,7 +206,7 @@ def test_words() -> None:
 def test_a_busy_host_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "background", lambda _cpus, _seconds: 0.7)
     monkeypatch.setattr(app, "measure", lambda *_: pytest.fail("it ran"))
-    with pytest.raises(ContentionError, match="others use 70% of the"):
+    with pytest.raises(ContentionError, match="others use 70 % of the"):
         calibrate(ExperimentSettings(quick=True))
 
 

@@ -97,7 +97,9 @@ def test_a_job_that_nodes_failed_twice() -> None:
     (table,) = hit.tables
     assert {row["node"] for row in table.records} == {"n2"}
     waited = waits(site, mine)
-    assert waited.lead.startswith("It waited 100 s. The median wait of 301 jobs in its partition is ")
+    assert waited.lead.startswith(
+        "It waited 100 s. The median wait of 301 jobs in its partition is "
+    )
     assert waited.tables[0].records[0]["late_seconds"] == 40
 
 

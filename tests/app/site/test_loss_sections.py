@@ -182,7 +182,10 @@ def test_coarse_states_tell_no_interruptions() -> None:
     assert "wasted_progress_from_disruption" in {
         one.labels["type"] for one in found.series if one.value is None
     }
-    assert "runs stopped by a failure from runs that failed" in ettr_section.section(records, ASKED).lead
+    assert (
+        "runs stopped by a failure from runs that failed"
+        in ettr_section.section(records, ASKED).lead
+    )
     losses = losses_section.section(records, Asked(0, 9100))
     assert any("node failures" in one.what for one in losses.untold)
 

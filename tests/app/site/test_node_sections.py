@@ -235,7 +235,9 @@ def test_failures_known_from_runs_alone() -> None:
 def test_no_failures_and_no_records() -> None:
     calm = outages([], (BEGIN, UNTIL), names=NAMES)
     nodes, named, advice = both(site(events=calm, accounting=None))
-    assert nodes.lead.startswith("None of 40 nodes failed in 8,000 node-days: the MTTF of a node is")
+    assert nodes.lead.startswith(
+        "None of 40 nodes failed in 8,000 node-days: the MTTF of a node is"
+    )
     assert named.lead.startswith("No node failed")
     assert advice == ()
     for records in (

@@ -311,7 +311,9 @@ def test_records_that_are_younger_than_what_was_asked_for_say_so() -> None:
         "2001-09-09 01:46 (UTC)."
     )
     assert "2001-01-01 00:00;" in sources.younger(site, GivenRecords(since="2001-01-01"))
-    assert "so the window, begin" in sources.younger(site, GivenRecords(slurm=True, until="2001-09-10"))
+    assert "so the window, begin" in sources.younger(
+        site, GivenRecords(slurm=True, until="2001-09-10")
+    )
     for given in (
         GivenRecords(), GivenRecords(since="all"), GivenRecords(slurm=True, since="all"),
         GivenRecords(since="1d"), GivenRecords(since="2001-09-09T12:00"),

@@ -58,7 +58,7 @@ def test_the_verdict_comes_first(leaking: tuple[Path, Path], capsys: Capsys) -> 
     done = call(capsys, "assess", "jobs", leaking[0], "--metrics", leaking[1])
     assert (done.code, done.err) == (0, "")
     first, second = done.out.splitlines()[:2]
-    assert re.match(r"Act when memory_share >= 0\.\d+: saves [\d,.]+ \+- [\d,.]+ node-hours", first)
+    assert re.match(r"Act when memory_share ≥ 0\.\d+: saves [\d,.]+ ± [\d,.]+ node-hours", first)
     assert "better than chance" in first
     assert second.startswith("would act on: ")
     for word in ("Case I", "Case III", "DeLong", "permutations", "Needless", "At random"):

@@ -74,9 +74,9 @@ def _on_not_completed(outcome: CycleOutcome) -> str:
     if share < MOST_NOT_COMPLETED:
         return ""
     return (
-        f"{share:.0%} of jobs were not completed; makespans are those of the others, so compare "
-        "them only with those of runs that complete the same jobs"
-    ).replace("%", " %", 1)
+        f"{100 * share:.0f} % of jobs were not completed; makespans are those of the others, so "
+        "compare them only with runs that complete the same jobs"
+    )
 
 
 def _on_warm_up(outcome: CycleOutcome) -> str:
@@ -85,9 +85,9 @@ def _on_warm_up(outcome: CycleOutcome) -> str:
     if warm_up <= MOST_WARM_UP * whole:
         return ""
     return (
-        f"{warm_up / whole:.0%} of the host traces lie before the jobs, to learn from; "
+        f"{100 * warm_up / whole:.0f} % of the host traces lie before the jobs, to learn from; "
         "a shorter {warm_up} leaves more for jobs"
-    ).replace("%", " %", 1)
+    )
 
 
 def _on_first_moment(outcome: CycleOutcome) -> str:

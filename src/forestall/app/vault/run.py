@@ -358,7 +358,10 @@ def why_leave(status: Mapping[str, Any], least: float, now: float) -> str:
         return f"its owner needs it, state {state}"
     chance = chances.get("1h") if isinstance(chances, dict) else None
     if chance is not None and chance < least:
-        return f"it stays available for an hour with {chance:.0%} only, less than {least:.0%}"
+        return (
+            f"it stays available for an hour with {100 * chance:.0f} % probability only, less than "
+            f"{100 * least:.0f} %"
+        )
     return ""
 
 

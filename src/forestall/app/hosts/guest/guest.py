@@ -398,7 +398,7 @@ def _report(title: str, table: Table) -> Report:
 
 def _load(change: Mapping[str, Any]) -> str:
     load = change.get("load")
-    return f"{load:.0%}" if isinstance(load, int | float) else "-"
+    return f"{100 * load:.0f} %" if isinstance(load, int | float) else "-"
 
 
 def _date(time: float) -> str:

@@ -167,7 +167,7 @@ def saved(one: Summary) -> str:
     """Return node-hours a month with half the width of their interval."""
     low, high = one["per_month_ci_node_hours"]
     half = (high - low) / 2
-    return f"{figure(one['per_month_node_hours'], 3)} +- {figure(half, 2)} node-hours"
+    return f"{figure(one['per_month_node_hours'], 3)} ± {figure(half, 2)} node-hours"
 
 
 def needless(one: Summary) -> str:

@@ -83,11 +83,11 @@ def acting(summary: Summary) -> str:
     saved = act["node_hours_per_month"]
     if saved < 0:
         return (
-            f"do not act on {name}: the past's best threshold, p >= {act['threshold']:.3g}, would "
-            f"have cost {-saved:,.0f} +- {half:,.0f} node-hours a month"
+            f"do not act on {name}: the past's best threshold, p ≥ {act['threshold']:.3g}, would "
+            f"have cost {-saved:,.0f} ± {half:,.0f} node-hours a month"
         )
     text = (
-        f"act on {name} when p >= {act['threshold']:.3g}: saves {saved:,.0f} +- {half:,.0f} "
+        f"act on {name} when p ≥ {act['threshold']:.3g}: saves {saved:,.0f} ± {half:,.0f} "
         f"node-hours a month, {act['needless_actions_per_month']:,.0f} needless actions"
     )
     stakes = summary["stakes"]
@@ -101,10 +101,11 @@ def task_line(summary: Summary) -> str:
     """Return what was judged on what."""
     held, how = summary["held_out"], summary["how"]
     return (
-        f"Trained on what lies before {held['from']}, judged on the {held['days']:,.0f} days after "
-        f"it: {held['failures']:,} failures of {summary['nodes']:,} nodes. Recall: failures among "
-        f"the {how['alarm_share']:.0%} of node-time with the highest scores (chance: "
-        f"{how['alarm_share']:.0%}). Intervals ({how['level']:.0%}) from redrawn weeks."
+        f"Trained on the records before {held['from']}, judged on the {held['days']:,.0f} days "
+        f"after it: {held['failures']:,} failures of {summary['nodes']:,} nodes. Recall: failures "
+        f"among the {100 * how['alarm_share']:.0f} % of node-time with the highest scores "
+        f"(chance: {100 * how['alarm_share']:.0f} %). Intervals ({100 * how['level']:.0f} %): "
+        "bootstrap over weeks."
     )
 
 
@@ -144,7 +145,7 @@ def _half(row: Mapping[str, Any], name: str) -> float | None:
 
 def _three(row: Mapping[str, Any], name: str, digits: int) -> str:
     half = _half(row, name)
-    wide = "" if half is None else f" +-{short(half, digits)}"
+    wide = "" if half is None else f" ±{short(half, digits)}"
     return f"{short(row[name], digits)}{wide}"
 
 
@@ -152,7 +153,7 @@ def _share(row: Mapping[str, Any], name: str) -> str:
     half = _half(row, name)
     if row[name] is None:
         return NOTHING
-    return f"{row[name]:.0%}" + ("" if half is None else f" +-{100 * half:.0f}")
+    return f"{100 * row[name]:.0f} %" + ("" if half is None else f" ±{100 * half:.0f}")
 
 
 def short(value: float | None, digits: int) -> str:
@@ -183,7 +184,10 @@ def act_table(summary: Summary) -> Table:
         rows = [
             ("act when p is at least", f"{act['threshold']:.4g} (chosen on the past)"),
             ("saved a month", f"{act['node_hours_per_month']:,.0f} node-hours"),
-            (f"{summary['how']['level']:.0%} interval", f"{low:,.0f} to {high:,.0f} node-hours"),
+            (
+                f"{100 * summary['how']['level']:.0f} % interval",
+                f"{low:,.0f} to {high:,.0f} node-hours",
+            ),
             ("actions a month", f"{act['actions_per_month']:,.1f}"),
             ("of them needless", f"{act['needless_actions_per_month']:,.1f}"),
             ("failures missed a month", f"{act['missed_failures_per_month']:,.1f}"),
@@ -201,7 +205,7 @@ def report_of(found: PredictorStudy) -> Report:
         FIGURES[5],
         lambda: plot_leads(found.chosen, failed),
         f"How long the alarm of {found.chosen.name} was on before failures.",
-        f"Alarms fill {found.task.how.alarm_share:.0%} of node-time.",
+        f"Alarms fill {100 * found.task.how.alarm_share:.0f} % of node-time.",
     )
     return Report(
         "What will fail, and is knowing it worth acting on?",

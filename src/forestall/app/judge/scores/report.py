@@ -274,7 +274,7 @@ def _of_probabilities(summary: Summary) -> list[Fact]:
     ]  # fmt: skip
     slope, z = found["slope"], found["spiegelhalter_z"]
     if slope is not None:
-        meaning = f"+- {found['slope_se']:.3f}; below 1: too bold, above 1: too timid"
+        meaning = f"± {found['slope_se']:.3f}; below 1: too bold, above 1: too timid"
         told.append(_measure("slope", "Slope", slope, f"{slope:.3f}", meaning))
     elif found["why"]:
         told.append(_measure("slope", "Slope", None, NOTHING, found["why"]))

@@ -333,7 +333,7 @@ def _steps(summary: Mapping[str, Any]) -> Table:
         ("within", "threshold_s", lambda told: "" if told is None else format_duration(told)),
         ("before", "before", count),
         ("after", "after", count),
-        ("removed", "removed_share", lambda share: f"{share:.1%}"),
+        ("removed", "removed_share", lambda share: f"{100 * share:.1f} %"),
         ("ratio", "ratio", lambda ratio: "none left" if ratio is None else f"{ratio:,.2f}"),
         ("most of what went", "most_removed", _removed),
     )
@@ -350,7 +350,7 @@ def _kinds(summary: Mapping[str, Any]) -> Table:
     whole = summary["left"]
     columns = (
         ("records", "count", count),
-        ("share", lambda one: f"{one['count'] / whole:.1%}"),
+        ("share", lambda one: f"{100 * one['count'] / whole:.1f} %"),
         ("kind", "kind", lambda kind: shortened(kind, 80)),
     )
     return Table.by("kinds", columns, summary["top_kinds"], right=(0, 1), most=0)
@@ -362,7 +362,7 @@ def _rules_told(rules: Sequence[Mapping[str, Any]]) -> Section:
         ("kind", "effect", lambda kind: shortened(kind, 40)),
         ("follows", "cause", lambda kind: shortened(kind, 40)),
         ("times", "support", count),
-        ("share", "confidence", lambda share: f"{share:.0%}"),
+        ("share", "confidence", lambda share: f"{100 * share:.0f} %"),
     )
     some = f"the surest {FEW} of " if len(rules) > FEW else ""
     title = f"What regularly follows what ({some}{counted(len(rules), 'rule')})"

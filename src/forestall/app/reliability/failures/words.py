@@ -208,8 +208,8 @@ def on_nodes(summary: Summary) -> str:
     verb = "fails" if apart["worse"] == 1 else "fail"
     text += (
         f" {words.counted(apart['worse'], 'node')} {verb} more often than a fleet of one rate "
-        f"explains (at most {apart['false_discovery_rate']:.0%} of them wrongly named)"
-    ).replace("%", " %")
+        f"explains (at most {100 * apart['false_discovery_rate']:.0f} % of them wrongly named)"
+    )
     beyond = apart["beyond_fleet"]
     if beyond:
         return f"{text}; {beyond:,} {_stand(beyond)} out even from nodes that differ as these do."

@@ -188,7 +188,7 @@ def parameter_rows(fit: Plain, unit: str = "") -> list[tuple[str, ...]]:
 
 def parameter_heads(fit: Plain) -> tuple[str, ...]:
     """Return the heads of `parameter_rows`."""
-    return ("", "Value", f"{fit['level']:.0%} interval".replace("%", " %"), "Standard error")
+    return ("", "Value", f"{100 * fit['level']:.0f} % interval", "Standard error")
 
 
 def measure_rows(fit: Plain) -> list[tuple[str, ...]]:

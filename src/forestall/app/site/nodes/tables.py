@@ -393,7 +393,7 @@ def untold(found: NodesStudy) -> list[Untold]:
         gaps.append(
             Untold("Nodes no longer described",
                    f"{counted(len(watch.strangers), 'nodes')} in the records are not in the node "
-                   f"descriptions ({shown}): renamed or removed; they count up to their last record",
+                   f"descriptions ({shown}): renamed or removed; they count to their last record",
                    "node descriptions from that time")
         )  # fmt: skip
     return gaps
