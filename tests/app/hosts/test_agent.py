@@ -139,7 +139,7 @@ def test_the_table(tmp_path: Path) -> None:
     busy = dict(rows(tmp_path, KNOWN | {"cpu": 0.9}, 2003.0))
     assert busy["state"] == "S2, available at lowest priority, in a spike of the load of its owner"
     young = dict(rows(tmp_path, STATUS, 2003.0))
-    assert young["stays available"] == "not known yet: less than a day was seen"
+    assert young["stays available"] == "not known yet: observed for less than a day"
     far = dict(rows(tmp_path, KNOWN | {"mttf": 10 * 365 * 86_400}, 2003.0))
     assert far["mean time to failure"] == "never seen to leave"
     late = dict(rows(tmp_path, KNOWN | {"samples_waiting": 5, "samples_lost": 2}, 2003.0))
@@ -148,7 +148,7 @@ def test_the_table(tmp_path: Path) -> None:
 
 def test_an_agent_that_does_not_run_or_hangs_is_told(tmp_path: Path) -> None:
     write_status(tmp_path, STATUS)
-    assert "no agent is at work here" in trouble(tmp_path, STATUS, 2003.0)
+    assert "no agent is running here" in trouble(tmp_path, STATUS, 2003.0)
     with only_agent(tmp_path):
         assert trouble(tmp_path, STATUS, 2003.0) == ""
         assert "status is of 61 s ago" in trouble(tmp_path, STATUS, 2061.0)

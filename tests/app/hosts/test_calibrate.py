@@ -190,7 +190,7 @@ def test_words() -> None:
     ]
     assert "never loses more than 5.0 %" in report.threshold_lines(found)[1]
     always = made(lambda _load, _guest: 0.3).summary
-    assert "at the least load that was measured, 20.0 %" in report.threshold_lines(always)[0]
+    assert "at the lowest load measured, 20.0 %" in report.threshold_lines(always)[0]
     lines = report.memory_lines(found)
     assert "with less free memory than 3.0 MB" in lines[0]
     assert lines[-1] == "The lowest priority does not help against thrashing."

@@ -273,9 +273,7 @@ def test_work_in_words() -> None:
     assert say_.node_hours(0) == "0 node-hours"
     assert say_.node_hours(3600 * 12_345.6) == "12,346 node-hours"
     one = {"utilization": 0.5, "lost_work": 3600, "restarts": 1, "node_seconds": {"useful": 36_000}}
-    assert words.on_work(one).endswith(
-        "10.0 % of the useful work. One job had to be started again."
-    )
+    assert words.on_work(one).endswith("10.0 % of the useful work. One job had to be restarted.")
 
 
 # In other forms ----------------------------------------------------------------------------------

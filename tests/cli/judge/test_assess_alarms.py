@@ -115,7 +115,7 @@ def test_the_interval_that_decides_is_shown(one_week: tuple[Path, Path], capsys:
     assert row["recall_ci_weeks"][0] < row["chance_recall"] < row["recall_ci"][0]
     low, high = (f"{100 * end:.1f} %" for end in row["recall_ci_weeks"])
     assert found["verdict"].startswith("No better than chance: ")
-    assert f"{low} to {high}, drawing whole weeks again)" in found["verdict"]
+    assert f"{low} to {high}, bootstrap over weeks)" in found["verdict"]
     done = call(capsys, "assess", "alarms", one_week[0], "--failures", one_week[1])
     assert "and decides: " in done.out
     assert max(map(len, done.out.splitlines()[1:])) <= 100

@@ -142,10 +142,10 @@ def test_logs_without_severities(tmp_path: Path, capsys: Capsys) -> None:
     assert done.code == 0
     assert done.out.startswith("2 failures from 2 records")
     assert not any(line.startswith("severity") for line in done.out.splitlines())
-    assert "Warning: the log tells neither severities nor alerts, so every record" in done.out
+    assert "Warning: the log has neither severities nor alert labels, so every record" in done.out
     code, _, err = call(capsys, "traces", "filter", path, "--severity", "FATAL")
     assert (code, err.count("\n")) == (2, 1)
-    assert "tells no severities" in err
+    assert "has no severities" in err
 
 
 def test_a_made_up_log_goes_all_the_way(tmp_path: Path, capsys: Capsys) -> None:
@@ -207,7 +207,7 @@ def test_days_of_a_log_without_a_year(tmp_path: Path, capsys: Capsys) -> None:
 
 def test_steps_that_take_every_record(log: Path, capsys: Capsys) -> None:
     done = call(capsys, "traces", "filter", log, "--steps", "temporal")
-    assert "Every record counts as one of a failure: --steps" in done.out
+    assert "Every record counts as a failure: --steps" in done.out
     assert "Every record" not in call(capsys, "traces", "filter", log).out
 
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 JOB, NODE = 600, 200
 """Bytes that a job and a node take in a run, about: arrays, tables, and what is written."""
-WITH_BESIDE: Final = "a predictor that has learnt, with {events} or {metrics}"
+WITH_BESIDE: Final = "a predictor that has learned, with {events} or {metrics}"
 
 
 def simulate(

@@ -135,7 +135,7 @@ def decile_table(key: str, known: JudgedProbabilities, caption: str = "") -> Tab
         )
         for one in known.rows
     ]  # fmt: skip
-    heads = ("Said", "Promises", "Mean said", "Kept", "Kept share")
+    heads = ("Decile", "Promises", "Mean stated", "Kept", "Kept share")
     return Table.of(key, heads, rows, known.rows, caption=caption)
 
 
@@ -214,7 +214,7 @@ def _said(changed: list[SaidOtherwise]) -> Table | None:
         for one in changed[:MOST]
     ]  # fmt: skip
     records = [said_row(one) for one in changed[:MOST]]
-    heads = ("Promise", "Asked (UTC)", "Deadline (UTC)", "Said", "Otherwise", "Became")
+    heads = ("Promise", "Asked (UTC)", "Deadline (UTC)", "Stated", "What if", "Outcome")
     caption = f"Promises said otherwise: {of_all(len(rows), len(changed))}"
     return Table.of("said", heads, rows, records, right=(3, 4), caption=caption) if rows else None
 

@@ -214,8 +214,8 @@ def check_hosts(values: Mapping[str, Any], model: Model) -> None:
         raise ParameterError("hosts", str(values["hosts"]), allowed)
     if "hosts" not in values and "failures" not in values:
         raise InputError(
-            "guests need hosts: {hosts} FILE, samples of their load, or {failures} FILE, when they "
-            "were down (forestall traces generate hosts makes some up)"
+            "guests need hosts: {hosts} FILE with samples of their load, or {failures} FILE "
+            "with the times they were down (forestall traces generate hosts makes an example)"
         )
 
 
@@ -244,7 +244,7 @@ def read_config(path: Path, known: Iterable[str]) -> dict[str, Any]:
             hint = f"; did you mean {likely[0]!r}?" if likely else ""
             raise TraceError(path, f"unknown option {key!r}{hint}")
         if name in options:
-            raise TraceError(path, f"option {key!r} is there twice, once with - and once with _")
+            raise TraceError(path, f"option {key!r} is given twice, once with - and once with _")
         options[name] = value
     return options
 

@@ -188,8 +188,8 @@ def run_sweep(
                     progress(len(kept.done), total)
         except KeyboardInterrupt:
             raise Interrupted(
-                f"interrupted; {len(kept.done)} of {total} points are kept in {out}, and the same "
-                "command goes on from there"
+                f"interrupted; {len(kept.done)} of {total} points are kept in {out}, and the "
+                "same command continues from there"
             ) from None
         table = table_of(plan, [kept.done[k] for k in range(total)])
     write_all(plan, table, out, report=report)
@@ -280,8 +280,8 @@ def _played(
             yield finished
     except BrokenProcessPool:
         raise InputError(
-            "a worker process ended, perhaps for want of memory; finished points are kept: try the "
-            "same command with fewer {workers}"
+            "a worker process ended, perhaps for lack of memory; finished points are kept: try "
+            "the same command with fewer {workers}"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)

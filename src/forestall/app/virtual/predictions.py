@@ -87,7 +87,7 @@ def predictions_for(
             seed=parameters.seed,
             start=start,
         )
-    allowed = "one that has learnt: a training log, the file of a predictor, or the predictor"
+    allowed = "one that has learned: a training log, the file of a predictor, or the predictor"
     raise ParameterError("predictor", source, allowed)
 
 

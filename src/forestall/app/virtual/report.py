@@ -56,10 +56,10 @@ HOW: Final = (
     "A task is saved by a migration where it was completed after leaving a node that failed before "
     "the task would have ended there. A move is in vain where the node did not fail before that. "
     "Other moves were needed, but the task was not completed, or had to move more than once.",
-    "In the maps a node is a row. The darker it is, the more of its processors are held by virtual "
-    "machines; dark grey is down. An orange triangle is the time that was predicted for a failure, "
-    "and the dotted line goes from there until it came: as long as it lasts, the node is avoided. "
-    "A green line is a task on the move, with a dot at its target.",
+    "In the maps a node is a row. The darker it is, the more of its processors are held by "
+    "virtual machines; dark gray is down. An orange triangle is the time that was predicted "
+    "for a failure, and the dotted line goes from there until it came: as long as it lasts, "
+    "the node is avoided. A green line is a task on the move, with a dot at its target.",
 )
 
 

@@ -387,12 +387,12 @@ def rows(folder: Path, status: Mapping[str, Any], now: float) -> list[tuple[str,
     ]  # fmt: skip
     chances = status["reliability"]
     if chances is None:
-        found.append(("stays available", "not known yet: less than a day was seen"))
+        found.append(("stays available", "not known yet: observed for less than a day"))
     else:
         for key, value in chances.items():
             found.append((f"stays {_hours(key)}", _chance(value)))
         found.append(("mean time to failure", _mean_time(status["mttf"])))
-    found.append(("learnt from", f"{status['learnt_days']:.1f} days"))
+    found.append(("learned from", f"{status['learnt_days']:.1f} days"))
     waiting, lost = status.get("samples_waiting", 0), status.get("samples_lost", 0)
     kept = f", {waiting:,} wait to be written" if waiting else ""
     gone = f", {lost:,} lost" if lost else ""
@@ -415,9 +415,9 @@ def trouble(folder: Path, status: Mapping[str, Any], now: float) -> str:
     """Return a line where the agent does not run or its status is old, else nothing."""
     age = now - status["time"]
     if running(folder) is None:
-        return f"{folder}: no agent is at work here; this is of {format_duration(abs(age))} ago"
+        return f"{folder}: no agent is running here; this status is {format_duration(abs(age))} old"
     if abs(age) > OLD * status["period"]:
-        return f"{folder}: the agent's status is of {format_duration(abs(age))} ago"
+        return f"{folder}: the agent's status is {format_duration(abs(age))} old"
     return ""
 
 

@@ -46,9 +46,10 @@ STANDS: Final = {
     "worse": "WORSE",
 }  # fmt: skip
 NOTE: Final = (
-    "* trivial baseline. Brier skill: 1 - Brier / Brier of the constant rate, 24 h ahead. Lead: "
-    "median time from when the alarm came on to the failure. Standing: Brier skill beside that of "
-    "the best baseline; with a question mark where the interval of the difference holds 0."
+    "* trivial baseline. Brier skill: 1 - Brier / Brier of the constant rate, 24 h ahead. "
+    "Lead: median time from when the alarm came on to the failure. Standing: Brier skill "
+    "compared with that of the best baseline; a question mark means that the interval of the "
+    "difference includes 0."
 )
 
 
@@ -61,7 +62,7 @@ def verdict(summary: Summary) -> str:
         sure = [row["name"] for row in rows if row["standing"] == word]
         perhaps = [row["name"] for row in rows if row["standing"] == f"perhaps {word}"]
         named = [", ".join(sure)] if sure else []
-        named += [f"perhaps (the interval holds 0) {', '.join(perhaps)}"] if perhaps else []
+        named += [f"perhaps (the interval includes 0) {', '.join(perhaps)}"] if perhaps else []
         if named:
             parts.append(f"{word} than the best trivial baseline ({base}): {'; '.join(named)}")
     if not rows:
@@ -94,7 +95,7 @@ def acting(summary: Summary) -> str:
     if stakes["price_per_node_hour"] is not None:
         money = saved * stakes["price_per_node_hour"]
         text += f" ({money:,.0f} {stakes['currency']} a month)"
-    return text if low > 0 else text + " (not surely: the interval holds 0)"
+    return text if low > 0 else text + " (not certain: the interval includes 0)"
 
 
 def task_line(summary: Summary) -> str:
@@ -169,7 +170,8 @@ def stakes_line(summary: Summary) -> str:
     stakes = summary["stakes"]
     text = (
         f"Acting on a node costs {stakes['action_node_hours']:g} node-hours; a failure destroys "
-        f"{stakes['failure_node_hours']:g} node-hours unless one has acted in the 24 h before it."
+        f"{stakes['failure_node_hours']:g} node-hours unless someone acted in the 24 h before "
+        "it."
     )
     if stakes["price_per_node_hour"] is not None:
         text += f" A node-hour is worth {stakes['price_per_node_hour']:g} {stakes['currency']}."
@@ -208,7 +210,7 @@ def report_of(found: PredictorStudy) -> Report:
         f"Alarms fill {100 * found.task.how.alarm_share:.0f} % of node-time.",
     )
     return Report(
-        "What will fail, and is knowing it worth acting on?",
+        "Which predictor is worth acting on?",
         task_line(summary),
         (
             _predictors(found),
@@ -228,8 +230,8 @@ def _predictors(found: PredictorStudy) -> Section:
     figure = Figure(
         FIGURES[0],
         lambda: plot_predictors(summary["predictors"]),
-        "Area, Brier skill and recall of every predictor with intervals.",
-        "On held-out time; lines are intervals from redrawn weeks, dashed lines chance.",
+        "Area, Brier skill and recall of every predictor, with intervals.",
+        "On held-out time; lines are intervals from a bootstrap over weeks, dashed lines chance.",
     )
     out = [f"{row['name']}: {row['why']}" for row in summary["predictors"] if row["why"]]
     body: tuple[Block, ...] = (table, figure, *(Prose(line, soft=True) for line in out))
@@ -247,22 +249,22 @@ def _chosen(found: PredictorStudy) -> Section:
             FIGURES[1],
             lambda: plot_roc(curves, title="ROC, 24 h ahead"),
             f"ROC curves of {' and '.join(curves)}.",
-            "How many failing node-days are found at which price in others.",
+            "Share of failing node-days found, over the share of other node-days under alarm.",
         ),
         Figure(
             FIGURES[2],
             lambda: plot_precision_recall(curves, title="Precision over recall, 24 h ahead"),
             f"Precision over recall of {' and '.join(curves)}.",
-            "Which share of the alarms a failure follows within 24 h.",
+            "Share of the alarms followed by a failure within 24 h.",
         ),
         Figure(
             FIGURES[3],
             lambda: plot_reliability(
                 reliability_table(found.chosen.scores[MAIN], failed, bins=BINS, binning="count"),
-                title=f"Do the probabilities of {name} come true?",
+                title=f"Are the probabilities of {name} calibrated?",
             ),
             f"Share of node-days that failed over the probability that {name} gave.",
-            "Points on the diagonal: as many failed as was said.",
+            "On the diagonal the observed share equals the stated one.",
         ),
     )
     return Section("chosen", f"{name}, chosen on the past", body=body)

@@ -275,7 +275,7 @@ def _remarks(plan: DesignFile) -> list[str]:
         )
     if plan.fitted and any(group.age == "new" for group in cluster.groups):
         found.append(
-            'a law fitted to a log, and all nodes taken as new: ages = "steady" says what a '
-            "machine long in use does"
+            'a distribution fitted to a log, and all nodes assumed new: ages = "steady" '
+            "describes a machine long in use"
         )
     return found
