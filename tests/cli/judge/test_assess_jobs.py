@@ -125,7 +125,7 @@ def test_a_gain_of_attribution_is_no_reason_to_act(
     knee["no_relation_per_month_band_node_hours"] = [0.6 * saved, (0.8 + 1.645 * 0.2) * saved]
     # The gap is one standard error: 2.49 squared times the data shows it.
     days = found["window"]["days"]
-    assert f"some {6.2001 * days:,.0f} days of such records" in verdict(found)
+    assert f"about {6.2001 * days:,.0f} days of such records" in verdict(found)
 
 
 def test_what_does_harm_is_told_so(leaking: tuple[Path, Path], capsys: Capsys) -> None:
@@ -152,7 +152,7 @@ def test_the_area_is_shown_with_the_interval_that_decides(
     found = asked(capsys, leaking)
     found |= {"auc_ci": [0.51, 0.6], "auc_ci_by_node": [0.48, 0.63], "p_value_by_node": 0.125}
     assert verdict(found).startswith("Not shown that acting on memory_share pays: it does not")
-    assert "(0.480 to 0.630 with the periods of a node together), not surely" in on_area(found)
+    assert "(0.480 to 0.630 with the periods of a node together), not clearly" in on_area(found)
     assert "(p = 0.125)" in on_area(found)
 
 

@@ -65,7 +65,7 @@ def test_ask(predictor: Path, failures: Path, capsys: Capsys) -> None:
     assert later["predictor"]["seen_failures"] == 400
     assert {row["node"] for row in later["nodes"]} == {3, 5}
     text = call(capsys, "predict", "ask", predictor, "--top", 2).out
-    assert "and 14 nodes of less risk" in text
+    assert "and 14 nodes at lower risk" in text
     assert all(len(line) <= 100 for line in text.splitlines()[1:])
 
 

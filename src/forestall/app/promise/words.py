@@ -27,7 +27,9 @@ def on_promises(summary: Summary) -> str:
     # through.
     chance = 2 * sqrt(made * max(promised * (1 - promised), 0)) + 1
     if abs(broken - expected) <= chance:
-        verdict = "The promises were calibrated: the observed share matches the promised one"
+        verdict = (
+            "The promises were calibrated: the observed share is consistent with the promised one"
+        )
     else:
         verdict = (
             "The promises were cautious" if broken < expected else "The promises were too bold"

@@ -159,7 +159,7 @@ def p_equals(p: object) -> str:
 
 def sign(summary: Summary) -> str:
     """Return how a suspect value stands to the threshold."""
-    return ">=" if summary["side"] == "high" else "<="
+    return "≥" if summary["side"] == "high" else "≤"
 
 
 def threshold(value: object) -> str:
