@@ -50,8 +50,8 @@ class DecileRecord:
         'said 90 to 100 %: 412, kept 371'
         """
         if not self.made:
-            return f"said {100 * self.low:.0f} to {100 * self.high:.0f} %: none settled yet"
-        band = f"said {100 * self.low:.0f} to {100 * self.high:.0f} %"
+            return f"stated {100 * self.low:.0f} to {100 * self.high:.0f} %: none settled yet"
+        band = f"stated {100 * self.low:.0f} to {100 * self.high:.0f} %"
         return f"{band}: {self.made:,}, kept {self.kept:,}"
 
 

@@ -265,7 +265,7 @@ def save_now(asked: RunQuestion, name: str) -> None:
     InputError where nobody runs it here, RunError where it was not saved."""
     place = asked.place(name)
     if not place.is_dir() or not is_driven(place):
-        raise InputError(f"nobody runs {name} here ({place})")
+        raise InputError(f"{name} is not running here ({place})")
     ask(place, asked.save_timeout, lambda: is_driven(place))
 
 
@@ -288,7 +288,7 @@ def way_of(asked: RunQuestion, files: Sequence[Path]) -> SavingWay:
         option = "signal" if method == "signal" else "save_command"
         raise ParameterError(option, "", f"how to have it save itself, for {{method}} {method}")
     if not paths:
-        raise ParameterError("files", "", "the files that the program goes on from")
+        raise ParameterError("files", "", "the files that the program continues from")
     return SelfSaving(paths, asked.signal, asked.save_command, asked.save_timeout)
 
 
@@ -378,13 +378,12 @@ def _requeue(job: int, say: Say) -> None:
 
 def told_account(history: RunHistory) -> list[str]:
     """Return what a run came to, in lines."""
-    lost = f"; {history.lost:.1f} s had to be run again" if history.lost else ""
+    lost = f"; {history.lost:.1f} s had to be repeated" if history.lost else ""
     return [
         f"ran {format_duration(history.ran)} in {history.starts} starts, {history.evictions} "
         f"evictions{lost}",
-        f"{history.saves} saves: it stood still for {history.still:.2f} s; "
-        f"{told_bytes(history.read)} in checkpoints, {told_bytes(history.stored)} stored with "
-        "parity",
+        f"{history.saves} saves: paused for {history.still:.2f} s; {told_bytes(history.read)} "
+        f"in checkpoints, {told_bytes(history.stored)} stored with parity",
     ]
 
 

@@ -42,7 +42,7 @@ class DeskWatch:
         if age >= self._settings.unseen:
             self._unseen = True
             last = moment(cluster.looked)
-            why = cluster.said or "no look came"
+            why = cluster.said or "the cluster was not read"
             yield Notice(UNSEEN, f"since {cluster.looked}", f"last seen {last}: {why}")
         elif self._unseen:
             self._unseen = False
