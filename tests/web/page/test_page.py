@@ -230,7 +230,7 @@ def test_record_predictors_and_costs(visit: Visit) -> None:
     expect(costs).to_contain_text("112 node-h")
     expect(costs.get_by_role("row", name="drain")).to_contain_text("3.4 node-h to 32.6 node-h")
     known = (
-        "Of 2 actions it is known whether the failure came: it came in 1, and 18 node-h were saved"
+        "For 2 actions it is known whether the failure came: it did in 1, and 18 node-h were saved"
     )
     expect(page.get_by_text(known)).to_be_visible()
 
