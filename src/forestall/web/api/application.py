@@ -110,7 +110,7 @@ def application(desk: Desk, settings: ApiSettings) -> FastAPI:
     @app.get(
         "/healthz", tags=["service"], summary="Whether the controller is healthy",
         responses={503: {
-            "model": HealthTold, "description": "The last read of the cluster is too old, or missing",
+            "model": HealthTold, "description": "The last read is too old, or missing",
         }},
     )  # fmt: skip
     def healthz() -> HealthTold:
