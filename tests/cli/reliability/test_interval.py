@@ -117,7 +117,7 @@ def test_ages_in_words(capsys: Capsys) -> None:
 
 def test_jobs_at_the_ends_of_the_scale(capsys: Capsys) -> None:
     short = call(capsys, *BASE, "--work", "10m").out
-    assert short.startswith("Take no checkpoint: the job is short")
+    assert short.startswith("Take no checkpoint, as the job is short")
     assert short.splitlines()[0].count(":") == 1
     hopeless = call(
         capsys, "interval", "--mtbf", "1m", "--checkpoint-overhead", "1h", "--work", "10d"

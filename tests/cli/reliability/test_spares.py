@@ -164,7 +164,7 @@ def test_repair_as_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert said.out.splitlines()[:4] == told.out.splitlines()[:4]
     assert "Repair: 2 h on average, as measured." in said.out
     pool = " ".join(call(capsys, *base, "--pool").out.split())
-    assert "--repair measured counts on that" in pool
+    assert "--repair measured uses that" in pool
     alone = call(capsys, "spares", "--nodes", 64, "--hours", "24", "--repair", "measured")
     assert alone.code == 2
     assert "where there are no records" in alone.err

@@ -50,7 +50,7 @@ class Learned:
 
     @classmethod
     def trained(cls, name: str, log: TrainingLog, nodes: int, beside: Beside = NOTHING) -> Learned:
-        """Return a predictor that has learnt from a training log, and from the events and metrics
+        """Return a predictor that has learned from a training log, and from the events and metrics
         `beside` it, on the clock of the run."""
         learner = new_learner(name)
         past = beside.training(log, nodes) if beside else log.failures

@@ -297,7 +297,7 @@ SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
 
 
 def parameters_shown(summary: Summary) -> dict[str, object]:
-    """Return the parameters, and the numbers of a predictor that has learnt in place of the
+    """Return the parameters, and the numbers of a predictor that has learned in place of the
     accuracy, which it has none of."""
     parameters = dict(summary.get("parameters") or {})
     told = dict(summary.get("predictor") or {"name": "trace"})

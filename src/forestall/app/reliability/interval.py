@@ -149,7 +149,7 @@ def rate_json(rate: MeasuredRate) -> dict[str, Any]:
 def answer(asked: IntervalQuestion, rate: MeasuredRate | None = None) -> IntervalAnswer:
     """Return the answer to ``forestall interval``; ParameterError names the option.
 
-    A measured `rate` stands in the place of the MTTF. With a recall r only 1 - r of the failures
+    A measured `rate` stands instead of the MTTF. With a recall r only 1 - r of the failures
     are unforeseen, and the interval grows to sqrt(2 M C / (1 - r)) to first order (Aupy, Robert,
     Vivien and Zaidouni, arXiv 1207.6936).
     """
@@ -293,7 +293,7 @@ def verdict(answer: IntervalAnswer) -> str:
     best = answer.found.choices[-1]
     every = f"Checkpoint every {clock(best.interval)} of work"
     if answer.unsaved:
-        every = "Take no checkpoint: the job is short compared with the time between failures"
+        every = "Take no checkpoint, as the job is short compared with the time between failures"
     return f"{every}: efficiency {percent(best.efficiency)}, overhead {percent(best.overhead)}."
 
 

@@ -80,7 +80,7 @@ class Settings:
 
 
 def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
-    """Return what these options say; InputError and its kin for what cannot be.
+    """Return what these options say; InputError and its kin for invalid arguments.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
 
 
 def learnt_of(values: Mapping[str, Any], model: Model = PROMISE) -> Path | str | None:
-    """Return the file, or the name, of a predictor that has learnt; None for those that a name is
+    """Return the file, or the name, of a predictor that has learned; None for those that a name is
     enough for.
 
     Raises ParameterError for what is neither.
@@ -129,7 +129,7 @@ def learnt_of(values: Mapping[str, Any], model: Model = PROMISE) -> Path | str |
 
 
 def asked_of(points: Iterable[AnyParameters], learnt: Path | str | None) -> frozenset[Path | str]:
-    """Return the predictors that runs with these parameters ask; `learnt` in the place of all."""
+    """Return the predictors that runs with these parameters ask; `learnt` instead of all."""
     if learnt is not None:
         return frozenset({learnt})
     named = (getattr(point, "predictor", None) for point in points)

@@ -121,11 +121,11 @@ def sweep(
         results do not depend on it
     force : write into a folder that holds something else
     report : draw figures and write `report.html`
-    progress : called now and then with the number of points done and of all points
+    progress : called periodically with the number of points done and of all points
     **options : the options of `forestall sweep` by their keys; parameters take lists of values, and
         ``policy`` (``strategy``, ``scheduler``) policies of your own, or their classes, among them
 
-    Raises InputError and its kin for what cannot be used; ParameterError for what is your own and
+    Raises InputError and its kin for unusable input; ParameterError for what is your own and
     cannot be made anew in another process.
     """
     for name in options.keys() - set(known_options()):

@@ -87,7 +87,7 @@ def import_slurm(
     keep_partitions : whether partitions and QoS keep their names
     progress : called with how many sources are read, of how many
 
-    Raises TraceError and ParameterError for what cannot be used, SlurmError where a live Slurm
+    Raises TraceError and ParameterError for unusable input, SlurmError where a live Slurm
     does not answer.
     """
     if not anonymize and (key_file is not None or keep_partitions):

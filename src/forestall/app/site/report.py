@@ -165,7 +165,7 @@ def make(
     progress: Progress | None = None,
 ) -> SiteFindings:
     """Return the report on what is `given`; `assumed` are fields of `Asked`, `options` what to say
-    that was chosen. Raises TraceError and ParameterError for what cannot be used."""
+    that was chosen. Raises TraceError and ParameterError for unusable input."""
     fields = assumed or {}
     site = sources.gather(given)
     asked = sources.asked_of(site, given, **fields)

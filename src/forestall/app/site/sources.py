@@ -1,6 +1,6 @@
 """Where a report's records come from: a live Slurm, files of any known kind, or a mix of them.
 
-Files are told apart by what is in them: Slurm's own output, a folder written by ``forestall import
+Files are detected from the content: Slurm's own output, a folder written by ``forestall import
 slurm``, job logs in SWF, and failure logs of any known format. What was read is put on one clock
 and cut to what was asked.
 """

@@ -42,7 +42,7 @@ def accounting_of_swf(path: str | Path, per_node: int = 1, *, strict: bool = Fal
     told are taken to start when they were submitted, and named (`NO_WAIT`). The partition is the
     queue where the log has any, else the partition; the name is the number of the program.
 
-    Raises TraceError where the file cannot be used, ParameterError for a `per_node` below 1.
+    Raises TraceError if the file cannot be used, ParameterError for a `per_node` below 1.
     """
     if per_node < 1:
         raise ParameterError("processors-per-node", per_node, "at least 1")

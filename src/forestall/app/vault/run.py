@@ -231,7 +231,7 @@ def run_program(
 ) -> int:
     """Run a program to its end, or until this is asked to end; return the exit code.
 
-    Raises InputError for what cannot be used, a run of this name elsewhere, or too little left of
+    Raises InputError for unusable input, a run of this name elsewhere, or too little left of
     its checkpoints; RunError where it cannot be brought back.
     """
     if not words:

@@ -60,7 +60,7 @@ def predictions_for(
     parameters : of the run
     failures : of its nodes, repeated already where they are to be
     start, end : first and last moment of the run, s
-    predictor : one that has learnt from what came before; it is left as it is where it can be
+    predictor : one that has learned from what came before; it is left as it is where it can be
         copied. Or predictions that were made beforehand: these are taken as they are
 
     Raises ParameterError where a source of predictions that is asked for is not there, and where a

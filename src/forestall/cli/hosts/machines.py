@@ -213,7 +213,7 @@ def _words(more: str) -> tuple[str, ...]:
 def _of_domain(
     fleet: Path, name: str, kernel: Path | None, domain: Path | None, need: Need, after_loss: str
 ) -> Any:
-    """Return the machine of a file with a domain, which stands in the place of a kernel."""
+    """Return the machine of a file with a domain, which stands instead of a kernel."""
     if kernel is not None or domain is None:
         raise InputError(f"start {name}: give --kernel FILE, or with hosts --domain FILE")
     return _hosts(fleet, "--domain").define_domain(domain, name, need, _way(after_loss))

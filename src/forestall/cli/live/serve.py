@@ -179,7 +179,7 @@ def _tell(line: str) -> None:
 
 
 def _settings(path: Path | None, ledger: str | None, tokens: Path | None) -> LiveSettings:
-    """Return the settings of a file, with what was said here in the place of what it says."""
+    """Return the settings of a file, with what was said here instead of what it says."""
     known = live_settings.LiveSettings() if path is None else live_settings.read_live_settings(path)
     table = known.serve
     if ledger is not None:

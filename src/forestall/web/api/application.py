@@ -141,7 +141,7 @@ def line_of(text: str) -> str:
 
 
 def error_answer(error: ForestallError) -> JSONResponse:
-    """Return the answer for an error of ours: 422 for a value, 409 for what cannot be now, 503
+    """Return the answer for an error of ours: 422 for a value, 409 for what cannot be done now, 503
     where the ledger or the cluster is away."""
     headers = {}
     if isinstance(error, ParameterError):

@@ -110,7 +110,7 @@ def run_guest(
     show : are given what the guest prints, on standard output and standard error, as it comes; in
         any case it is added to the files ``stdout`` and ``stderr`` of its folder
 
-    Raises ParameterError and TraceError for what cannot be used, MissingExtraError without psutil.
+    Raises ParameterError and TraceError for unusable input, MissingExtraError without psutil.
     """
     if command and shutil.which(command[0]) is None:
         raise ParameterError("CMD", command[0], "a program that can be run")

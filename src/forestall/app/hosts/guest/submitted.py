@@ -143,7 +143,7 @@ def submit_guest(
     folder : that of agent and guests
     lines : further lines of the submit file
 
-    Raises ParameterError for what cannot be used, CondorError where HTCondor does not take it.
+    Raises ParameterError for unusable input, CondorError where HTCondor does not take it.
     """
     if not words:
         raise ParameterError("CMD", "", "a command to run, after --")

@@ -155,7 +155,7 @@ def find(
     given: GivenRecords, asked: FuturesQuestion, progress: Progress | None = None
 ) -> QueueFutures:
     """Return the futures of the queue that records tell of. Raises TraceError and ParameterError
-    for what cannot be used, and where nobody runs or waits."""
+    for unusable input, and where nobody runs or waits."""
     site = sources.gather(given)
     if site.accounting is None or not len(site.accounting):
         raise ParameterError("FILES", "", "records of jobs; there are none")

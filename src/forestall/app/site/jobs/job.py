@@ -53,7 +53,7 @@ def find(
     """Return what the records that are `given` tell of a job, by its number; `interval` is the time
     between its checkpoints that is assumed, s.
 
-    Raises TraceError and ParameterError for what cannot be used, and ParameterError where the
+    Raises TraceError and ParameterError for unusable input, and ParameterError where the
     records have no such job.
     """
     number = number_of(job)

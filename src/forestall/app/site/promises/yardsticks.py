@@ -176,7 +176,7 @@ def yardsticks_table(measured: tuple[Yardstick, ...]) -> Table:
 
 
 def sharper(measured: tuple[Yardstick, ...]) -> list[str]:
-    """Return a sentence on how sharp quotes are beside those of like jobs alone."""
+    """Return a sentence on how sharp quotes are beside those of similar jobs alone."""
     scores = {one.name: one.scores for one in measured}
     if OURS not in scores:
         return []
