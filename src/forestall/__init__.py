@@ -1,4 +1,4 @@
-"""Predict failures, quote deadlines with probabilities, and account for what became of them.
+"""Predict failures, quote deadlines with probabilities, and account for the outcomes.
 
 >>> import forestall as fs
 >>> fs.NodeSet.parse("0-3,7")

@@ -131,7 +131,7 @@ def test_what_a_threshold_is_worth() -> None:
     sd = 2 * np.sqrt(150) * np.std([19, -1, 0])
     assert found.half_width == pytest.approx(1.96 * sd, rel=0.1)
     said = in_words(found, action="drain")
-    assert said.startswith("act when p >= 0.5: saves 1,800 +- ")
+    assert said.startswith("act when p ≥ 0.5: saves 1,800 ± ")
     assert said.endswith(" node-hours a month, 50 needless drains")
     never = worth(occasions_of(rows), np.inf, 100, rng)
     assert in_words(never).startswith("never act")

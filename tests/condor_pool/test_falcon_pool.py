@@ -200,7 +200,7 @@ def test_a_guest_goes_on_elsewhere_and_writes_what_an_undisturbed_one_does(
     told = printed(pool, way, job, "err")
     words = {"leaves": "left, saved", "evicted": "ended by SIGTERM, saved"}
     assert words[way] in told
-    assert "went on from checkpoint" in told
+    assert "continued from checkpoint" in told
     history = pool.command("condor_history", str(job), "-af", "NumJobStarts", "ExitCode",
                            "LastRemoteHost")  # fmt: skip
     starts, code, last = history.split()

@@ -24,11 +24,11 @@ def read_job_records(
     strict: bool = False,
 ) -> JobRecords:
     """Read accounting records: a table ``job,start,end,state,nodes[,cores]`` as CSV or Parquet, or
-    what ``sacct --parsable2`` or ``sacct --json`` wrote; which of them, the content tells.
+    what ``sacct --parsable2`` or ``sacct --json`` wrote; detected from the content.
 
     Parameters
     ----------
-    path : the file; text may be packed (.gz, .xz, .zst)
+    path : the file; text may be compressed (.gz, .xz, .zst)
     start : time 0, as a date or in the file's own seconds; without it the first start of a file
         with dates, the own 0 of one that counts seconds
     days : only jobs that ran in [start, start + days) at any time, in whole, are taken
@@ -36,7 +36,7 @@ def read_job_records(
     strict : whether a row that must be left out or changed is an error
 
     Without `start` and `days` jobs that never started are kept, after all others. Raises TraceError
-    where the file cannot be used, ParameterError for a bad parameter.
+    if the file cannot be used, ParameterError for a bad parameter.
     """
     place = Path(path)
     if not _is_sacct(place):

@@ -335,14 +335,14 @@ class Worth:
 
 
 def in_words(found: Worth, name: str = "p", action: str = "action") -> str:
-    """Return what a threshold is worth in a sentence: ``act when p >= 0.31: saves 412 +- 60
+    """Return what a threshold is worth in a sentence: ``act when p ≥ 0.31: saves 412 ± 60
     node-hours a month, 7 needless drains``."""
     if not np.isfinite(found.threshold):
         return "never act: it does not pay at any threshold"
     places = 0 if abs(found.per_month) >= 100 else 1
     count = f"{found.needless:,} needless {action}{'' if found.needless == 1 else 's'}"
     return (
-        f"act when {name} >= {found.threshold:.3g}: saves {found.per_month:,.{places}f} +- "
+        f"act when {name} ≥ {found.threshold:.3g}: saves {found.per_month:,.{places}f} ± "
         f"{found.half_width:,.{places}f} node-hours a month, {count}"
     )
 

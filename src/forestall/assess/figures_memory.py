@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 HOUR: Final = 3600
 SHADES: Final = {
     "COMPLETED": (GREEN, "completed"),
-    "CANCELLED": (ORANGE, "cancelled or timed out"),
-    "TIMEOUT": (ORANGE, "cancelled or timed out"),
+    "CANCELLED": (ORANGE, "canceled or timed out"),
+    "TIMEOUT": (ORANGE, "canceled or timed out"),
 }
 FAILED: Final = (VERMILLION, "failed")
 SIZE: Final = (7.6, 3.6)

@@ -59,7 +59,7 @@ SHARES: Final = (
           "all other time of runs that were not stopped or have kept it"),
     TimeShare("wasted_progress_from_disruption", "wasted progress from disruption",
           "time since the last assumed checkpoint of runs that were stopped from outside (node "
-          "failure, node taken down, preemption, requeue, boot or launch failure, cancelled by "
+          "failure, node taken down, preemption, requeue, boot or launch failure, canceled by "
           "another)"),
     TimeShare("infrastructure_recovery_from_disruption", "infrastructure recovery from disruption",
           "time from the end of such a run to the start of the same job's next run, on as many "
@@ -76,8 +76,8 @@ SHARES: Final = (
     TimeShare("custom_badput_events", "custom badput events", "",
           "only a program can name events of its own"),
     TimeShare("other", "other",
-          "time since the last assumed checkpoint of runs that ended by themselves, their user or "
-          "their limits: failed, out of memory, time limit, deadline, cancelled"),
+          "time since the last assumed checkpoint of runs that ended by themselves, their user "
+          "or their limits: failed, out of memory, time limit, deadline, canceled"),
 )  # fmt: skip
 """In the order of `Goodput.node_seconds`."""
 NAMES: Final = tuple(share.name for share in SHARES)

@@ -112,7 +112,7 @@ class Choice:
 
     @property
     def shown(self) -> str:
-        """What help shows in the place of a value, where there is room."""
+        """What help shows instead of a value, where there is room."""
         return "|".join(self.choices) or self.metavar
 
     def _complete(self, incomplete: str) -> list[str]:

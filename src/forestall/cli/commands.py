@@ -76,16 +76,16 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "compare", "runs.compare", RUNS,
-        "Put runs side by side: measures, differences to the first run, parameters that differ.",
+        "Compare runs: measures, differences from the first run, parameters that differ.",
     ),
     CommandEntry(
         "certify", "runs.audit", RUNS,
-        "Check a run by its files alone: no node gives more than it has, none works while down, "
-        "and work adds up.",
+        "Check a run from its files alone: no node is overbooked or works while down, and all "
+        "work adds up.",
     ),
     CommandEntry(
         "replay", "replays.replay", RUNS,
-        "Drive the engine with what was recorded, a run's event log or the ledger of forestall "
+        "Feed the engine what was recorded, a run's event log or the ledger of forestall "
         "serve, and compare its decisions.",
     ),
     CommandEntry(
@@ -98,8 +98,8 @@ COMMANDS: Final = (
     ),
     CommandEntry(
         "design", "reliability.design", FAILING,
-        "Show how likely jobs of each queue meet a failure, how often to checkpoint, how many "
-        "spares a job needs, and what changes would gain.",
+        "Show how likely jobs of each queue are to meet a failure, how often to checkpoint, "
+        "how many spares a job needs, and what changes would gain.",
     ),
     CommandEntry(
         "interval", "reliability.interval", FAILING,

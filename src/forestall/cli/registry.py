@@ -53,7 +53,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         except KeyboardInterrupt as stop:
             raise StoppedError(str(stop) or "interrupted; nothing was written") from None
         except BrokenPipeError:  # not standard output: that is an OutputError
-            raise InputError("a connection or a pipe was closed at its other end") from None
+            raise InputError("a connection or a pipe was closed at the other end") from None
         except FileNotFoundError as error:
             if error.filename is None and _is_nowhere():
                 raise InputError("the current folder was removed: change to another one") from None

@@ -26,7 +26,7 @@ class Failures:
     ----------
     time : int64[n], seconds since the trace's epoch
     node : int64[n], node number from 0
-    downtime : int64[n], seconds until the node is back (-1 where the log does not tell)
+    downtime : int64[n], seconds until the node is back (-1 if the log does not say)
     detectability : float64[n] in (0, 1), nan where none was drawn yet
     kind : cause as text, or None where the log has none
     span : seconds that the log covers, by which a repeated log is shifted
@@ -40,11 +40,11 @@ class Failures:
         None
     service_start, service_end : int64[nodes], seconds, when each node was in service:
         [start, end), on the log's clock; negative where a node is older than time 0; equal where a
-        number belongs to no node; None where the log does not tell
+        number belongs to no node; None if the log does not say
     service_new : bool[nodes], whether a node was new at `service_start` (where not, the log or its
-        window begins while the node is in use already); None where the log does not tell
+        window begins while the node is in use already); None if the log does not say
     predicted : int64[n], when each failure was predicted to come, s (`virtual.FAR`: not at all);
-        None where the log does not tell
+        None if the log does not say
     aside : remarks that matter to who studies the log, not to who replays it: on the order of
         records and on the times in service
     """

@@ -28,8 +28,8 @@ class Jobs:
     ----------
     job : ids as the log gives them
     submit : submit time, seconds since the trace's epoch
-    size : nodes (UNKNOWN where the log does not tell)
-    runtime : run time without checkpoints, s (UNKNOWN where the log does not tell)
+    size : nodes (UNKNOWN if the log does not say)
+    runtime : run time without checkpoints, s (UNKNOWN if the log does not say)
     estimate : requested time, s (UNKNOWN where none was asked for)
     user, queue : as text, or None where the log has none
     source : where they came from

@@ -1,4 +1,4 @@
-"""What a user writes in Python to decide in the place of a built-in: a policy, a strategy, a
+"""What a user writes in Python to decide instead of a built-in: a policy, a strategy, a
 scheduler. Its name is the spelling of its class, ``module:Class``."""
 
 from __future__ import annotations

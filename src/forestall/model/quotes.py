@@ -35,10 +35,12 @@ class DecileRecord:
     kept: int
 
     def __str__(self) -> str:
-        band = f"promises from {self.low:.0%} to {self.high:.0%}"
+        band = f"promises from {100 * self.low:.0f} % to {100 * self.high:.0f} %"
         if not self.made:
             return f"{band}: none is settled yet"
-        return f"{band}: {self.made:,} made, {self.kept:,} kept, {self.kept / self.made:.1%}"
+        return (
+            f"{band}: {self.made:,} made, {self.kept:,} kept, {100 * self.kept / self.made:.1f} %"
+        )
 
     @property
     def brief(self) -> str:
@@ -48,8 +50,8 @@ class DecileRecord:
         'said 90 to 100 %: 412, kept 371'
         """
         if not self.made:
-            return f"said {100 * self.low:.0f} to {100 * self.high:.0f} %: none settled yet"
-        band = f"said {100 * self.low:.0f} to {100 * self.high:.0f} %"
+            return f"stated {100 * self.low:.0f} to {100 * self.high:.0f} %: none settled yet"
+        band = f"stated {100 * self.low:.0f} to {100 * self.high:.0f} %"
         return f"{band}: {self.made:,}, kept {self.kept:,}"
 
 

@@ -1,4 +1,4 @@
-"""Checks of predictors' settings: one clear line for what cannot be used."""
+"""Checks of predictors' settings: one clear line for unusable input."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def read_alarms(
     origin : Unix seconds of the failure log's time 0, where it has dates: then dates are read
     strict : whether a row that must be left out is an error
 
-    Raises TraceError where the file cannot be used. A file with no row but its header is a
+    Raises TraceError if the file cannot be used. A file with no row but its header is a
     predictor that never raised an alarm.
     """
     sheet = read_sheet(path, REQUIRED, OPTIONAL, strict=strict)

@@ -43,7 +43,7 @@ class GapTable:
 def read_gaps(path: str | Path, *, strict: bool = False) -> GapTable:
     """Read a table of gaps; rows with a bad field are left out and named.
 
-    Raises TraceError where the file cannot be used, and with `strict` for the first bad row.
+    Raises TraceError if the file cannot be used, and with `strict` for the first bad row.
     """
     sheet = read_sheet(path, REQUIRED, OPTIONAL, strict=strict)
     greatest = float(np.finfo(np.float64).max)

@@ -74,7 +74,7 @@ def read_host_traces(
     fold_nodes: int = 1,
     strict: bool = False,
 ) -> HostTraces:
-    """Read the traces of shared hosts, told apart by what is in the file or folder.
+    """Read the traces of shared hosts, detected from the content.
 
     Parameters
     ----------

@@ -35,18 +35,18 @@ def read_jobs(
     jobs: str | None = None,
     strict: bool = False,
 ) -> Jobs:
-    """Read a job log: SWF, a usage log of Los Alamos, or a job table as CSV or Parquet, told apart
-    by what is in it.
+    """Read a job log: SWF, a usage log of Los Alamos, or a job table as CSV or Parquet, detected
+    from the content.
 
     Parameters
     ----------
-    path : the file; text may be packed (.gz, .xz, .zst)
+    path : the file; text may be compressed (.gz, .xz, .zst)
     processors_per_node : for the first two, whose sizes are processors; tables count nodes
     jobs : which rows to take, such as ``1:10000``: positions from 1, both ends included, among the
         usable rows in submit order; either end may be left out
     strict : whether a row that must be left out or changed is an error
 
-    Raises TraceError where the file cannot be used, ParameterError for a bad parameter.
+    Raises TraceError if the file cannot be used, ParameterError for a bad parameter.
     """
     form = job_format(path)
     if form in _OF_PROCESSORS:
@@ -109,20 +109,20 @@ def read_failures(
     format: str | None = None,
     strict: bool = False,
 ) -> Failures:
-    """Read a failure log of any format in `FORMATS`, told apart by what is in it.
+    """Read a failure log of any format in `FORMATS`, detected from the content.
 
     Parameters
     ----------
-    path : the file (it may be packed), or the folder of a Failure Trace Archive set
+    path : the file (it may be compressed), or the folder of a Failure Trace Archive set
     system : which system, of a log that holds several
     start : time 0, as a date such as ``2003-07-18T16:00`` or in the log's own seconds; without it
         the first failure of a log with dates, the log's own 0 of our CSV
     days : length of the window [start, start + days)
-    fold_nodes : so many neighbouring nodes count as one: node n becomes n // k
-    format : name of the format, where it shall not be guessed
+    fold_nodes : merge this many neighboring nodes: node n becomes n // k
+    format : name of the format (default: detected)
     strict : whether a row that must be left out or changed is an error
 
-    Raises TraceError where the file cannot be used or no failure lies in the window, and
+    Raises TraceError if the file cannot be used or no failure lies in the window, and
     ParameterError for a bad parameter.
     """
     place = _event_file(Path(path))

@@ -81,7 +81,7 @@ def read_scores(
     failed : the column of outcomes
     group : the column of groups; None: the column ``group``, where there is one
 
-    Raises TraceError where the file cannot be used, a column is missing, or no row is left; with
+    Raises TraceError if the file cannot be used, a column is missing, or no row is left; with
     `strict` for the first row that would be left out.
     """
     wanted = (*dict.fromkeys(score), failed)

@@ -30,7 +30,7 @@ class TrialArms(NamedTuple):
 
 @reader
 def read_arms(path: str | Path) -> TrialArms:
-    """Read which nodes a trial acts on; TraceError where the file cannot be used."""
+    """Read which nodes a trial acts on; TraceError if the file cannot be used."""
     sheet = read_sheet(path, ("node", "arm"), ("pair",), strict=True)
     nodes, words = sheet.text("node"), sheet.text("arm")
     first = {name: k for k, name in reversed(list(enumerate(nodes)))}

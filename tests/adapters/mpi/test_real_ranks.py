@@ -103,7 +103,7 @@ def test_neighbours_that_die_together_are_told(tmp_path: Path) -> None:
     assert not ran.made
     assert set(ran.lost) == {0, 4}
     assert "2" in ran.lost[0]
-    assert "both their neighbours" in ran.lost[0]
+    assert "both their neighbors" in ran.lost[0]
 
 
 def test_the_vault_has_what_neighbours_lost_and_a_whole_program_too(tmp_path: Path) -> None:

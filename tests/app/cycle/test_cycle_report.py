@@ -319,7 +319,7 @@ def test_failures_in_words() -> None:
         "host-hours of work, 10.0 % of the useful work."
     )
     none = words.on_failures(0, 10, None, mean, {"completed": 9}, 0.0, 0.0)
-    assert none == "No host left its guest: no job had to be started again."
+    assert none == "No host left its guest: no job had to be restarted."
     assert words.on_failures(0, 0, None, None, {}, 0.0, 0.0) == ""
 
 
@@ -327,9 +327,10 @@ def test_promises_in_words() -> None:
     found = [counts.Promised(0.5, 0.6, 40, 0.55, 0.5, 0.3, 0.7),
              counts.Promised(0.9, 1.0, 60, 0.95, 1.0, 0.9, 1.0)]  # fmt: skip
     assert words.on_promises(found, 0.1, None, "promised") == (
-        "As each stay began, Falcon promised with what probability the job would end on that host: "
-        "79.0 % on average, and 80.0 % did, 95 % interval 71.1 to 86.7 %. The Brier score is "
-        "0.1000 (0 is perfect; saying 80.0 % of every stay would have scored 0.1600)."
+        "As each stay began, Falcon promised with what probability the job would end on that "
+        "host: 79.0 % on average, and 80.0 % did, 95 % interval 71.1 to 86.7 %. The Brier "
+        "score is 0.1000 (0 is perfect; stating 80.0 % for every stay would have scored "
+        "0.1600)."
     )
     assert words.on_promises([], None, None, "promised") == ""
 
@@ -437,7 +438,7 @@ def test_the_page_tells_what_the_tables_hold(run: CycleResult, tmp_path: Path) -
 def test_what_falcon_said_is_told(tmp_path: Path) -> None:
     result = played(scheduler="falcon", days=12, jobs=60, predict_step=300, horizon=6 * HOUR)
     text, page = written(result, tmp_path)
-    assert '<h2 id="promises">What was promised and what was kept</h2>' in text
+    assert '<h2 id="promises">Stated and observed probabilities</h2>' in text
     assert "Promises kept" in page.said
     kept = int((result.stays["ended"] == "completed").sum())
     count = int((result.stays["ended"] != "unfinished").sum())

@@ -119,10 +119,10 @@ def test_the_unit_has_the_options_quoted() -> None:
 
 def test_the_line_of_a_terminal() -> None:
     assert line(STATUS) == (
-        "S2  load 31%  memory free 62%  stays: not known yet (0.2 of 1 day seen)"
+        "S2  load 31 %  memory free 62 %  stays: not known yet (0.2 of 1 day seen)"
     )
     assert line(KNOWN) == (
-        "S2  load 31%  guests 50%  memory free 62%  stays 1 h > 99%, 2 h 95%, 4 h 100%, 8 h 0%"
+        "S2  load 31 %  guests 50 %  memory free 62 %  stays 1 h > 99 %, 2 h 95 %, 4 h 100 %, 8 h 0 %"  # noqa: E501
     )
     assert line(KNOWN | {"cpu": None}).startswith("S2  load not known")
 
@@ -131,15 +131,15 @@ def test_the_table(tmp_path: Path) -> None:
     told = dict(rows(tmp_path, KNOWN, 2003.0))
     assert told["state"] == "S2, available at lowest priority"
     assert told["since"] == "1970-01-01 00:23:20 UTC (10 min)"
-    assert told["stays 1 h"] == "> 99%"
+    assert told["stays 1 h"] == "> 99 %"
     assert told["mean time to failure"] == "2.0 h"
-    assert told["own cost"] == "0.21% of one processor, 43 MB"
+    assert told["own cost"] == "0.21 % of one processor, 43 MB"
     assert told["agent"] == "not running"
     assert told["samples"] == "166 of 6 s since 1970-01-01 00:16:40 UTC"
     busy = dict(rows(tmp_path, KNOWN | {"cpu": 0.9}, 2003.0))
     assert busy["state"] == "S2, available at lowest priority, in a spike of the load of its owner"
     young = dict(rows(tmp_path, STATUS, 2003.0))
-    assert young["stays available"] == "not known yet: less than a day was seen"
+    assert young["stays available"] == "not known yet: observed for less than a day"
     far = dict(rows(tmp_path, KNOWN | {"mttf": 10 * 365 * 86_400}, 2003.0))
     assert far["mean time to failure"] == "never seen to leave"
     late = dict(rows(tmp_path, KNOWN | {"samples_waiting": 5, "samples_lost": 2}, 2003.0))
@@ -148,7 +148,7 @@ def test_the_table(tmp_path: Path) -> None:
 
 def test_an_agent_that_does_not_run_or_hangs_is_told(tmp_path: Path) -> None:
     write_status(tmp_path, STATUS)
-    assert "no agent is at work here" in trouble(tmp_path, STATUS, 2003.0)
+    assert "no agent is running here" in trouble(tmp_path, STATUS, 2003.0)
     with only_agent(tmp_path):
         assert trouble(tmp_path, STATUS, 2003.0) == ""
         assert "status is of 61 s ago" in trouble(tmp_path, STATUS, 2061.0)

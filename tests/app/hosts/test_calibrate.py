@@ -190,7 +190,7 @@ def test_words() -> None:
     ]
     assert "never loses more than 5.0 %" in report.threshold_lines(found)[1]
     always = made(lambda _load, _guest: 0.3).summary
-    assert "at the least load that was measured, 20.0 %" in report.threshold_lines(always)[0]
+    assert "at the lowest load measured, 20.0 %" in report.threshold_lines(always)[0]
     lines = report.memory_lines(found)
     assert "with less free memory than 3.0 MB" in lines[0]
     assert lines[-1] == "The lowest priority does not help against thrashing."
@@ -206,7 +206,7 @@ def test_words() -> None:
 def test_a_busy_host_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "background", lambda _cpus, _seconds: 0.7)
     monkeypatch.setattr(app, "measure", lambda *_: pytest.fail("it ran"))
-    with pytest.raises(ContentionError, match="others use 70% of the"):
+    with pytest.raises(ContentionError, match="others use 70 % of the"):
         calibrate(ExperimentSettings(quick=True))
 
 

@@ -81,7 +81,7 @@ def test_an_evicted_guest_goes_on_on_another_host(
     code = resume_guest(tmp_path / "two", "count", outlive=options, eyes=hosts[1])
     place = GuestFiles(tmp_path / "two", "count").place
     assert code == 0, (place / "stderr").read_text()
-    assert "went on from checkpoint" in (place / "stderr").read_text()
+    assert "continued from checkpoint" in (place / "stderr").read_text()
     assert (place / "stdout").read_text().endswith("counted on\n")
 
 

@@ -90,7 +90,7 @@ def test_a_guest_is_kept_in_mind_and_told_of(pool: Pool, tmp_path: Path) -> None
     (told,) = app.submitted_facts([made], now)
     assert (told["machine"], told["starts"], told["done"], told["stays"]) == ("ash", 2, 0.5, 1.0)
     assert told["early"] == told["late"] == now + 3600
-    assert "running on ash, 50% done, expected end" in app.told_line(told)
+    assert "running on ash, 50 % done, expected end" in app.told_line(told)
     report = app.submitted_report([told])
     assert "ash" in str(report)
 
@@ -102,7 +102,7 @@ def test_a_guest_is_kept_in_mind_and_told_of(pool: Pool, tmp_path: Path) -> None
     pool.answer("condor_history", [{"ClusterId": 17, "JobStatus": 4, "ExitCode": 3}])
     said: list[str] = []
     assert app.watch_guest(made, said.append) == 3
-    assert said == ["heat: finished, 100% done"]
+    assert said == ["heat: finished, 100 % done"]
 
 
 def test_a_name_is_free_when_its_job_is_over(pool: Pool, tmp_path: Path) -> None:
@@ -155,7 +155,9 @@ def test_damaged_records_are_named(tmp_path: Path) -> None:
 def test_a_host_is_left_by_its_agents_word() -> None:
     now = 1e9
     status = {"time": now, "state": "S1", "reliability": {"1h": 0.2}}
-    assert why_leave(status, 0.25, now).startswith("it stays available for an hour with 20% only")
+    assert why_leave(status, 0.25, now).startswith(
+        "it stays available for an hour with 20 % probability only"
+    )
     assert why_leave(status, 0.2, now) == ""
     assert why_leave(status | {"state": "S3"}, 0.0, now) == "its owner needs it, state S3"
     assert why_leave(status | {"state": "S3"}, 0.0, now + 700) == ""  # nobody says so any more

@@ -137,7 +137,7 @@ def test_worse_than_the_base_rate_is_in_the_first_line(tmp_path: Path) -> None:
     assert found["brier_skill"] < 0
     line = report.verdict(found)
     assert line.startswith("Not shown to be better than chance: area 0.")
-    assert "worse than saying" in line
+    assert "worse than always predicting" in line
     turned = {**forecast(), "score": 1 - forecast()["score"]}
     line = report.verdict(told(table(tmp_path, **turned), draws=99))
     assert line.startswith("Worse than chance (its opposite would be better)")

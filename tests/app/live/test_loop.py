@@ -51,7 +51,7 @@ def test_an_error_is_told_once_and_its_end(capsys: pytest.CaptureFixture[str]) -
         "cycle failed: sqlite:///x: cannot be written: disk is full",
         "cycle failed: queue: late",
         "cycle failed: ZeroDivisionError: no",
-        "cycles go on",
+        "cycles continue",
     ]
     assert len(told.failures) == 3
     assert "ZeroDivisionError" in capsys.readouterr().err  # a defect is told in full

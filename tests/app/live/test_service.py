@@ -34,7 +34,7 @@ def test_a_restart_keeps_promises(tmp_path: Path) -> None:
 
     again = service_of(tmp_path, told)
     try:
-        assert told == ["the simulated cluster begins anew with the jobs of 1 open promises"]
+        assert told == ["the simulated cluster starts over with the jobs of 1 open promises"]
         assert again.loop.once()
         now = again.desk.promise(ALICE, made.id)
         assert (now.id, now.deadline, now.probability, now.job) == (

@@ -143,7 +143,9 @@ def test_a_log_without_dates_that_was_learnt_from_is_no_run(tmp_path: Path) -> N
     learner.fit(log, nodes=NODES)
     save_predictor(learner, tmp_path / "p")
     for run in (log, window(log, 90 * DAY, 120 * DAY), replace(log, source="a copy")):
-        with pytest.raises(ParameterError, match="one that has not learnt from the run's failures"):
+        with pytest.raises(
+            ParameterError, match="one that has not learned from the run's failures"
+        ):
             fs.simulate(jobs(), run, nodes=NODES, predictor=tmp_path / "p")
     early = new_learner("rate")
     early.fit(replace(window(log, 0, 100 * DAY), source=log.source), nodes=NODES)

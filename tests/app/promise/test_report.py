@@ -227,7 +227,12 @@ def test_sweep_page(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("promised", "kept", "said"),
-    [(0.9, 0.9, "honest"), (0.9, 0.7, "too bold"), (0.8, 0.97, "cautious"), (1.0, 1.0, "honest")],
+    [
+        (0.9, 0.9, "calibrated"),
+        (0.9, 0.7, "too bold"),
+        (0.8, 0.97, "cautious"),
+        (1.0, 1.0, "calibrated"),
+    ],
 )
 def test_the_verdict_on_promises(promised: float, kept: float, said: str) -> None:
     row = {"low": 0.9, "high": 1.0, "count": 5000, "promised_mean": promised, "kept_share": kept}
@@ -244,7 +249,7 @@ def test_a_single_promise(kept: float, said: str) -> None:
 
 def test_a_few_promises_are_not_condemned_by_chance() -> None:
     row = {"low": 0.9, "high": 1.0, "count": 10, "promised_mean": 0.9, "kept_share": 0.8}
-    assert "honest" in words.on_promises({"calibration": [row], "promises_kept": 0.8})
+    assert "calibrated" in words.on_promises({"calibration": [row], "promises_kept": 0.8})
 
 
 @pytest.mark.parametrize(
@@ -273,9 +278,7 @@ def test_work_in_words() -> None:
     assert say_.node_hours(0) == "0 node-hours"
     assert say_.node_hours(3600 * 12_345.6) == "12,346 node-hours"
     one = {"utilization": 0.5, "lost_work": 3600, "restarts": 1, "node_seconds": {"useful": 36_000}}
-    assert words.on_work(one).endswith(
-        "10.0 % of the useful work. One job had to be started again."
-    )
+    assert words.on_work(one).endswith("10.0 % of the useful work. One job had to be restarted.")
 
 
 # In other forms ----------------------------------------------------------------------------------

@@ -279,7 +279,7 @@ def test_the_figure(searched: Design) -> None:
     assert len(left.lines) == 3 + 3  # a line for each number of queues; own, wanted, now
     assert "node-hours per hour" in left.get_xlabel()
     assert [line.get_label() for line in right.lines] == [
-        "as the best queues promise", "the jobs' own"
+        "with the best queues", "the jobs' own"
     ]  # fmt: skip
 
 

@@ -57,11 +57,11 @@ def test_nodes_of_runs_count_though_they_were_never_out() -> None:
     alone = measured(SiteRecords(events=two_outages()), ASKED)
     assert alone is not None
     assert alone.node_days == pytest.approx(200 - 3)
-    assert "No node is known but those with outages" in alone.text
+    assert "Only nodes with outages are known" in alone.text
     found = measured(SiteRecords(runs_on("n[1-8]", "n9"), two_outages()), ASKED)
     assert found is not None
     assert found.node_days == pytest.approx(900 - 3)
-    assert "No node is known but" not in found.text
+    assert "Only nodes with outages" not in found.text
 
 
 def test_nodes_of_the_inventory_and_those_that_are_gone_count() -> None:
@@ -124,5 +124,5 @@ def test_one_of_a_kind_in_words() -> None:
     assert [one.partition(" in 9")[0] for one in said] == [
         "1 outage that is a fault",
         "1 failure of the log",
-        "1 run that a node's failure ended",
+        "1 run ended by a node failure",
     ]

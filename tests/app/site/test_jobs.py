@@ -97,7 +97,9 @@ def test_a_job_that_nodes_failed_twice() -> None:
     (table,) = hit.tables
     assert {row["node"] for row in table.records} == {"n2"}
     waited = waits(site, mine)
-    assert waited.lead.startswith("It waited 100 s. The median of 301 jobs of its partition is ")
+    assert waited.lead.startswith(
+        "It waited 100 s. The median wait of 301 jobs in its partition is "
+    )
     assert waited.tables[0].records[0]["late_seconds"] == 40
 
 
@@ -128,7 +130,7 @@ def test_recorded_jobs_and_what_is_no_job() -> None:
     with pytest.raises(ParameterError, match="JOB: '99999'"):
         find(GivenRecords(FILES), "99999")
     for bad in ("x", "", "-4", "1.5", "9" * 30, "12_3"):
-        with pytest.raises(ParameterError, match="the number of a job"):
+        with pytest.raises(ParameterError, match="a job id"):
             number_of(bad)
     with pytest.raises(ParameterError, match="records of jobs"):
         find(GivenRecords(FILES[1:]), "4")

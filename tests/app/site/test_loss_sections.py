@@ -120,13 +120,13 @@ def test_losses_say_both_bounds_and_add_up() -> None:
     capacity = next(one for one in found.tables if one.key == "capacity")
     least = [row for row in capacity.records if row["what"] != "idle, at most"]
     assert sum(row["share_of_capacity"] for row in least) == pytest.approx(1)
-    assert any("look continued" in note for note in found.notes)
+    assert any("apparently continued" in note for note in found.notes)
 
 
 def test_losses_of_a_cut_site_do_not_tell_capacity() -> None:
     found = checked(losses_section.section(site(), Asked(0, 70 * DAY, partition="p")))
     assert all(one.key != "capacity" for one in found.tables)
-    assert any("never given" in one.what for one in found.untold)
+    assert any("never allocated" in one.what for one in found.untold)
 
 
 def test_shared_nodes_have_no_capacity() -> None:
@@ -160,7 +160,7 @@ def test_hard_cases(module: Any, rows: list[dict[str, Any]]) -> None:
 def test_no_records_at_all(module: Any) -> None:
     found = checked(module.section(SiteRecords(), ASKED))
     assert found.untold
-    assert "cannot be told" in found.lead
+    assert "unknown" in found.lead
     assert not found.facts
 
 
@@ -182,7 +182,10 @@ def test_coarse_states_tell_no_interruptions() -> None:
     assert "wasted_progress_from_disruption" in {
         one.labels["type"] for one in found.series if one.value is None
     }
-    assert "which runs were stopped by a failure" in ettr_section.section(records, ASKED).lead
+    assert (
+        "runs stopped by a failure from runs that failed"
+        in ettr_section.section(records, ASKED).lead
+    )
     losses = losses_section.section(records, Asked(0, 9100))
     assert any("node failures" in one.what for one in losses.untold)
 
@@ -212,12 +215,12 @@ def test_the_model_takes_outages_by_fault() -> None:
 
 def test_starts_say_which_side() -> None:
     found = starts_section.section(site(), ASKED)
-    assert "started later than said" in found.lead
+    assert "started later than estimated" in found.lead
     table = next(one for one in found.tables if one.key == "by_horizon")
     assert table.rows[-1][0] == "last before start"
     strange = StartEstimates(*(np.array([k], dtype=np.int64) for k in (5, 999_999, -1, 9)))
     none = checked(starts_section.section(site(estimates=strange), ASKED))
-    assert "cannot be told" in none.lead
+    assert "unknown" in none.lead
 
 
 @pytest.mark.parametrize("name", ["nasa-ipsc-1993", "sdsc-sp2-1998", "lanl-mustang"])

@@ -137,7 +137,7 @@ def test_what_is_too_much_can_be_checked_by_subtraction() -> None:
     assert found.beyond[at]
     because = lemons_section.advice(study)[0].because
     told = re.match(
-        r"(\d+) failures of its own where an average node had ([\d.]+) .*: ([\d.]+) too many",
+        r"(\d+) failures of its own, where an average node had ([\d.]+) .*: ([\d.]+) too many",
         because,
     )
     assert told is not None
@@ -150,7 +150,7 @@ def test_what_is_too_much_can_be_checked_by_subtraction() -> None:
     assert found.saved(study.hours).value == pytest.approx(study.hours[at] * share, rel=0.01)
     doubtful = replace(found, beyond=np.zeros(len(found), dtype=np.bool_))
     told_so = lemons_section.advice(replace(study, found=doubtful))[0].because
-    assert "once luck is allowed for" in told_so
+    assert "after allowing for luck" in told_so
     assert "1 outages" not in because
 
 
@@ -209,7 +209,7 @@ def test_without_jobs_what_is_lost_are_hours_out_of_service() -> None:
     nodes, named, advice = both(site(accounting=None))
     assert "node-hours out of service" in named.lead
     assert advice[0].saves is not None
-    assert any("Of each node" in one.what for one in named.untold)
+    assert any("Per node" in one.what for one in named.untold)
     nodes, named, _ = both(site(inventory=None))
     assert any("partition" in one.what for one in nodes.untold)
     assert value(named, "lemon_nodes") == 1
@@ -222,9 +222,9 @@ def test_failures_known_from_runs_alone() -> None:
     failed = int(records.accounting.base().among(["NODE_FAIL"]).sum())
     days = float(records.accounting.node_seconds.sum()) / DAY
     assert value(nodes, "job_node_failure_rate") == pytest.approx(1000 * failed / days)
-    assert "cannot be told from runs" in nodes.lead
+    assert "show neither MTTF nor MTTR" in nodes.lead
     assert "n05" in named.lead
-    assert any("runs alone" in note for note in named.notes)
+    assert any("runs only" in note for note in named.notes)
     unknown = [{"start": BEGIN, "end": BEGIN + 9000, "state": "NODE_FAIL", "nodelist": "n[1-9]",
                 "nodes": 9}]  # fmt: skip
     nodes, named, _ = both(SiteRecords(accounting=runs(unknown, (BEGIN, UNTIL))))
@@ -235,7 +235,9 @@ def test_failures_known_from_runs_alone() -> None:
 def test_no_failures_and_no_records() -> None:
     calm = outages([], (BEGIN, UNTIL), names=NAMES)
     nodes, named, advice = both(site(events=calm, accounting=None))
-    assert nodes.lead.startswith("None of 40 nodes failed in 8,000 node-days: a node lasts")
+    assert nodes.lead.startswith(
+        "None of 40 nodes failed in 8,000 node-days: the MTTF of a node is"
+    )
     assert named.lead.startswith("No node failed")
     assert advice == ()
     for records in (
@@ -259,7 +261,7 @@ def test_logs_without_names_dates_or_repairs() -> None:
     log = replace(log, span=90 * DAY, nodes=32)
     nodes, named, _ = both(SiteRecords(failures=log), Asked(0, 90 * DAY))
     told = {one.what for one in nodes.untold}
-    assert {"Failures by hour and weekday", "How long failed nodes are away"} <= told
+    assert {"Failures by hour and weekday", "How long outages last"} <= told
     assert "No node is worse than chance" in named.lead
     assert not any(f.key == "node_mttr" for f in nodes.facts)
     none = Failures.none()
@@ -286,7 +288,7 @@ def test_nodes_that_come_go_and_change_their_names() -> None:
     assert days["n01"] == 200
     assert (found.strangers, found.late) == (("old7",), 1)
     nodes, _, _ = both(records)
-    assert any(one.what == "Nodes that are gone" for one in nodes.untold)
+    assert any(one.what == "Nodes no longer described" for one in nodes.untold)
 
 
 def test_what_a_short_log_does_not_tell() -> None:
@@ -299,11 +301,13 @@ def test_what_a_short_log_does_not_tell() -> None:
 
     nodes, named = over(133)
     assert nodes.lead.startswith(
-        "How long nodes last cannot be told from 2.22 min: 5 failures of 40 nodes."
+        "2.22 min of records are too short for an MTTF: 5 failures of 40 nodes."
     )
     by = {one.key: one for one in nodes.facts}
     assert by["node_mttf"].value == pytest.approx((40 * 133 - 5 * 5) / 5 / DAY)
-    assert by["node_mttf"].assumes.endswith("the records cover but 2.22 min: chance decides")
+    assert by["node_mttf"].assumes.endswith(
+        "the records cover only 2.22 min, so the result is mostly chance"
+    )
     assert by["node_failure_rate"].value is not None
     assert by["node_failures"].value == 5
     assert {table.key for table in nodes.tables} == {"outages", "laws"} & {

@@ -91,12 +91,12 @@ def test_the_section_tells_what_the_study_found(found: PromiseStudy) -> None:
     if found.holds:
         most = max(abs(one.scores.worst.off) for one in found.answers if one.scores.worst)
         assert part.lead.startswith("Promises hold in ")
-        assert f"differ by {100 * most:.1f} points at most" in part.lead
+        assert f"differ by at most {100 * most:.1f} points" in part.lead
     else:
         assert "do NOT hold" in part.lead
     assert part.facts[0].key == "promise_worst_decile"
     sharp = found.answers[0].sharp_by[9].times_run[1]
-    assert f"lay at least {number(sharp)} run times away." in part.lead
+    assert f"were at least {number(sharp)} run times away." in part.lead
     assert len(re.findall(r"\.(?= |$)", part.lead)) <= 3
     assert part.lead.endswith("that ended; a quote rests on like jobs.")
 
@@ -146,11 +146,11 @@ def test_how_many_promises_a_verdict_takes() -> None:
     part = promises_section.section(made)
     missing = 2000 - made.answers[0].scores.made
     assert made.answers[0].scores.holds is None
-    assert f"it takes about {missing:,} more" in part.lead
-    assert part.untold[0].remedy == f"about {missing:,} promises more, after the warm-up"
+    assert f"about {missing:,} more are needed" in part.lead
+    assert part.untold[0].remedy == f"about {missing:,} more promises after the warm-up"
     one = study(some_jobs(300, 3), Question(warm_up=200, chance=0.9, questions=("deadline",)))
     missing = 200 - one.answers[0].scores.made
-    assert f"it takes about {missing:,} more" in promises_section.lead(one)
+    assert f"about {missing:,} more are needed" in promises_section.lead(one)
 
 
 def test_how_far_what_is_said_was_moved(found: PromiseStudy) -> None:
@@ -162,7 +162,7 @@ def test_how_far_what_is_said_was_moved(found: PromiseStudy) -> None:
     assert 0 < found.answers[0].moved < found.answers[0].moved_most < 1
     told = " ".join(promises_section.notes(found))
     assert "partly by construction" in told
-    assert f"lay {100 * off.mean():.1f} points in the mean" in told
+    assert f"by {100 * off.mean():.1f} points on average" in told
 
 
 def test_the_worst_partition_and_size_are_named(found: PromiseStudy) -> None:

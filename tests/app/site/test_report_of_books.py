@@ -344,7 +344,7 @@ def test_the_same_bytes_twice() -> None:
 )
 def test_sites_with_next_to_nothing(site: SiteRecords) -> None:
     made = report(site, Asked(T0, T0 + 1), sections={})
-    assert "Nothing to do was found" in text_of(made)
+    assert "These records suggest no action" in text_of(made)
     assert "<h1>" in reports.page(made)
     assert openmetrics(made).endswith("# EOF\n")
     # It is said once, and not to begin with.
@@ -362,14 +362,14 @@ def test_advice_is_ranked_by_what_is_at_stake() -> None:
     ordered = in_order(given)
     assert [one.key for one in ordered] == ["b", "d", "c", "a"]
     assert advice_section(ordered, ASKED).lead == (
-        "4 things to do; the first would have saved 90.0 node-hours (between a loss of 5.00 and "
+        "4 actions; the first would have saved 90.0 node-hours (between a loss of 5.00 and "
         "180), that is 45.00 EUR (between a loss of 2.50 and 90.00). 2 are certain to pay."
     )
-    assert advice_section(ordered[:1], ASKED).lead.startswith("One thing to do; it would have")
+    assert advice_section(ordered[:1], ASKED).lead.startswith("1 action; it would have")
     assert advice_section(ordered[1:3], ASKED).lead.endswith(" All are certain to pay.")
     assert advice_section(ordered[:1] * 2, ASKED).lead.endswith(" None is certain to pay.")
     unknown = advice_section(ordered[3:], ASKED).lead
-    assert unknown == "One thing to do; the records do not say what any of them saves."
+    assert unknown == "1 action; the records do not show what any of them would save."
 
 
 def test_advice_without_a_saving_stands_apart() -> None:
@@ -420,7 +420,7 @@ def test_failures_of_another_machine_are_said_first_and_no_node_is_advised_on() 
     same, other = made_with("network"), made_with("network", replace(site, cleaning=aside))
     assert any("node" in one.labels for one in same.advice)
     assert not any("node" in one.labels for one in other.advice)
-    first = "An example, not one machine: the jobs are of one and the failures of another"
+    first = "Two machines: the jobs are of one and the failures of another"
     assert text_of(other).startswith(first)
     assert f'<p class="soft">{first}' in reports.page(other)
     assert other.as_json()["headline"].startswith(first)

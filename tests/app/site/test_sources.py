@@ -71,7 +71,7 @@ def test_swf_is_read_as_accounting(tmp_path: Path) -> None:
     assert jobs.user.texts() == ["7", "8", "7", "7"]
     assert (jobs.begin, jobs.until, jobs.dated, jobs.machine_nodes) == (T0, T0 + 110, True, 16)
     assert jobs.cleaning.counts() == {"no_run_time": 1, "no_wait": 1}
-    assert "the header has 4 to a node" in site.sources[0]
+    assert "the header says 4 per node" in site.sources[0]
 
 
 def test_processors_become_nodes(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_nodes_alone_are_named(tmp_path: Path) -> None:
     site = gather(GivenRecords(paths=(nodes,)))
     with pytest.raises(ParameterError, match=r"nodes\.txt: 1 node .*records of jobs"):
         sources.asked_of(site, GivenRecords())
-    with pytest.raises(ParameterError, match="tell no partitions"):
+    with pytest.raises(ParameterError, match="name no partitions"):
         cut(SiteRecords(failures=log(0)), Asked(0, 9, partition="gpu"))
 
 
@@ -199,7 +199,7 @@ def test_an_imported_folder_is_a_source(tmp_path: Path) -> None:
     )
     rate = rate_of_records(GivenRecords(paths=(folder,)))
     assert rate.failures == 3
-    assert "The records cover but 3.52 min: chance decides." in rate.note
+    assert "The records cover only 3.52 min, so the result is mostly chance." in rate.note
     again = import_slurm(GivenRecords(paths=(folder,)), tmp_path / "again", anonymize=True).site
     assert again.accounting is not None
     assert again.accounting.end.tolist() == site.accounting.end.tolist()
@@ -208,7 +208,7 @@ def test_an_imported_folder_is_a_source(tmp_path: Path) -> None:
             gather(GivenRecords(paths=(folder / name,)))
     alone = tmp_path / "alone.parquet"
     alone.write_bytes((folder / "runs.parquet").read_bytes())
-    with pytest.raises(TraceError, match="Parquet of something else"):
+    with pytest.raises(TraceError, match="Parquet with other columns"):
         gather(GivenRecords(paths=(alone,)))
 
 
@@ -261,13 +261,13 @@ def test_clocks_of_jobs_and_failures() -> None:
     moved, text = sources.on_clock_of(jobs, log(T0 - 20))
     assert moved.time.tolist() == [T0 - 20, T0 + 30, T0 + 880]
     assert moved.origin == 0
-    assert "by their dates" in text
+    assert "by date" in text
     assert moved.service_end is not None
     assert moved.service_end.tolist() == [T0 + 980]
     for origin, chosen in ((T0 + 100_000, False), (None, False), (T0 - 20, True)):
         moved, text = sources.on_clock_of(jobs, log(origin), chosen=chosen)
         assert moved.time.tolist() == [T0, T0 + 50, T0 + 900]
-        assert "at the begin of the jobs" in text
+        assert "with the start of the jobs" in text
     undated = replace(jobs, dated=False)
     assert sources.on_clock_of(undated, log(T0))[0].origin is None
 
@@ -307,11 +307,13 @@ def test_records_that_are_younger_than_what_was_asked_for_say_so() -> None:
     site = SiteRecords(accounting=jobs)
     said = sources.younger(site, GivenRecords(since="90d"))
     assert said == (
-        "Asked for the time since 2001-06-12 01:46; the records begin 2001-09-09 01:46 (UTC), and "
-        "so does the window."
+        "Asked for the time since 2001-06-12 01:46; the records, and so the window, begin "
+        "2001-09-09 01:46 (UTC)."
     )
     assert "2001-01-01 00:00;" in sources.younger(site, GivenRecords(since="2001-01-01"))
-    assert "records begin" in sources.younger(site, GivenRecords(slurm=True, until="2001-09-10"))
+    assert "so the window, begin" in sources.younger(
+        site, GivenRecords(slurm=True, until="2001-09-10")
+    )
     for given in (
         GivenRecords(), GivenRecords(since="all"), GivenRecords(slurm=True, since="all"),
         GivenRecords(since="1d"), GivenRecords(since="2001-09-09T12:00"),
@@ -334,7 +336,7 @@ def test_a_live_report_begins_with_the_records(monkeypatch: pytest.MonkeyPatch) 
     found = rate_of_records(given)
     assert found.failures == 3
     assert 5.9 < found.node_days < 6.1
-    assert "so does the window." in found.text
+    assert "and so the window, begin" in found.text
 
 
 def whole_site() -> SiteRecords:

@@ -67,7 +67,7 @@ def test_bounds_that_fall_short_are_said_to() -> None:
     found = told(accounts(rows))
     share = figure(found, "waiting_bound_coverage")
     assert share.high < 0.95
-    assert "falls short of the 95 % stated" in found.lead
+    assert "below the stated 95 %" in found.lead
     assert found.tables[0].rows[0][-1] == "yes"
     adaptive = figure(found, "waiting_bound_coverage_adaptive")
     assert adaptive.value > share.value
@@ -78,7 +78,7 @@ def test_partitions_by_size_and_words_that_could_do_harm() -> None:
     found = told(accounts(rows))
     assert [row[0] for row in found.tables[0].rows] == ["batch", "gpu\\x1b[31m"]
     assert [row[1] for row in found.tables[0].rows] == ["300", "200"]
-    assert "1 partition with fewer jobs left out" in found.tables[0].note
+    assert "1 partition with fewer jobs not shown" in found.tables[0].note
 
 
 def test_jobs_in_bursts_are_told_apart() -> None:
@@ -178,7 +178,7 @@ def test_the_worst_partition_is_named() -> None:
     found = told(accounts(rows))
     worst = min(found.tables[0].records, key=lambda row: row["held_ratio"])
     assert worst["partition"] == "gpu"
-    assert "not in every partition: of the bounds in gpu" in found.lead
+    assert "not in every partition: in gpu only" in found.lead
 
 
 @pytest.mark.parametrize("dated", [True, False])

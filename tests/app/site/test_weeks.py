@@ -90,8 +90,9 @@ def test_undated_weeks_have_numbers_and_absurd_spans_an_end() -> None:
     records = SiteRecords(accounts(rows, dated=False, until=30 * DAY))
     made = weeks_section.section(records, Asked(0, 30 * DAY))
     assert (
-        made.lead == "No week of 4 is known to have lost node-hours. Median wait: 0 s ("
-        "median of weeks 0 s)."
+        made.lead
+        == "None of 4 weeks is known to have lost node-hours. Median wait: 0 s (median of "
+        "weeks 0 s)."
     )
     assert "runs_ended_by_node_failures" not in made.tables[0].records[0]
     assert made.tables[0].heads[0] == "Week"
@@ -104,7 +105,7 @@ def test_undated_weeks_have_numbers_and_absurd_spans_an_end() -> None:
 def test_less_than_two_weeks_have_no_trend() -> None:
     rows: list[dict[str, Any]] = [{"submit": 0, "start": 0, "end": WEEK}]
     made = weeks_section.section(SiteRecords(accounts(rows)), Asked(0, WEEK))
-    assert made.untold[0].why == "the records have less than two whole weeks"
+    assert made.untold[0].why == "the records have fewer than two whole weeks"
     none = SiteRecords(events=outages([{"node": "a", "begin": 0}], (0, 9 * WEEK)))
     assert not weeks_section.section(none, Asked(0, 9 * WEEK)).tells
 

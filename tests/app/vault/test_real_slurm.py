@@ -56,13 +56,13 @@ def test_a_job_is_saved_requeued_and_goes_on() -> None:
         # as Slurm does 120 s before the time limit
         slurm.command("scancel", "--batch", "--signal=USR1", str(job))
         slurm.wait(job, {"PENDING", "COMPLETED", "FAILED"})
-        assert "saved: the same command goes on with it" in out.read_text()
+        assert "saved: the same command continues it" in out.read_text()
         now = ("scontrol", "update", f"JobId={job}", "StartTime=now")
         time.sleep(3)  # a node refuses a run that begins in the second in which it ended the last
 
         def goes_on() -> bool:
             slurm.command(*now, check=False)  # again, once its first run is over
-            return "went on from" in out.read_text()
+            return "continued from" in out.read_text()
 
         slurm.until("it goes on", goes_on, 60)
         slurm.wait(job, {"COMPLETED", "FAILED"})

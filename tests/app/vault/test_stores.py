@@ -43,7 +43,7 @@ def folders(top: Path, count: int = 4) -> list[str]:
 def test_chosen_once_anything_is_known(tmp_path: Path, work: Path) -> None:
     urls = folders(tmp_path)
     first = save_paths(urls, [work], CODING)["placement"]
-    assert (first["place"], first["why"]) == ("turn", "nothing is known of these hosts yet")
+    assert (first["place"], first["why"]) == ("turn", "nothing is known about these hosts yet")
     with stores.this_book(time.time()) as book:
         for number, rate in enumerate((1e6, 9e8, 8e8, 1e6)):
             book.add_transfer(f"file://{urls[number]}", time.time() + 60, 50 * rate, 50.0)

@@ -32,7 +32,8 @@ def test_of_cycle_sharing() -> None:
     section = vault_section(Run({"vault": CYCLE}))
     assert section.lead == (
         "Saving and recovering took 10.6 % of the guests' time on hosts, last saves left out; "
-        "5 times a job had to go on from less than it had saved, which cost 3.8 host-hours of work."
+        "5 times a job had to continue from less than it had saved, which cost 3.8 host-hours "
+        "of work."
     )
     (table,) = section.tables
     assert [row[:3] for row in table.rows] == [

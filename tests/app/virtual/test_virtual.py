@@ -217,7 +217,7 @@ def test_hazards_that_were_learnt() -> None:
     run = ran(predictor=learnt)
     assert run.outcome.parameters.predictor == "hazard"
     assert run.predictor is learnt
-    with pytest.raises(ParameterError, match="learnt"):
+    with pytest.raises(ParameterError, match="learned"):
         ran(predictor="hazard")
 
 
@@ -296,7 +296,7 @@ def test_hints() -> None:
     assert any("100 processors" in one for one in hints(replace(JOBS, nodes=100), long))
     assert any("{repeat_failures}" in one for one in hints())
     late = Failures.build([90_000_000], [1])
-    assert any("no failure came about" in one for one in hints(failures=late))
+    assert any("no failure occurred" in one for one in hints(failures=late))
     wide = replace(long, nodes=8)
     assert any("{fold_nodes} 2" in one for one in hints(failures=wide))
     own = replace(build([300, 9000], 9000, [200, FAR]))

@@ -154,7 +154,7 @@ def test_an_empty_fleet(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [one["drained"] for one in listed["nodes"]] == [True, False, False]
     assert "- (drained)" in call(capsys, "machines", "list", "--fleet", fleet).out
     back = call(capsys, "machines", "drain", "a", "--undo", "--fleet", fleet)
-    assert (back.code, back.out) == (0, "a: is in use again\n")
+    assert (back.code, back.out) == (0, "a: in use again\n")
     listed = json.loads(call(capsys, "machines", "list", "--fleet", fleet, "--json").out)
     assert [one["leaving"] for one in listed["nodes"]] == [False, False, False]
 
@@ -186,14 +186,14 @@ def test_long_names_do_not_cut_dates(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_foreseeing(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = call(capsys, "machines", "foresee", "a", "--at", "2096-01-01", "--fleet", fleet)
-    assert done.out == "a: foreseen to fail at 2096-01-01 00:00:00; left 5 s before\n"
+    assert done.out == "a: expected to fail at 2096-01-01 00:00:00; machines leave it 5 s before\n"
     listed = call(capsys, "machines", "list", "--fleet", fleet).out
     assert "2096-01-01 00:00:00" in listed
     before = int(time.time())
     soon = call(capsys, "machines", "foresee", "b", "--in", "1h", "--fleet", fleet, "--json")
     assert before + 3600 <= json.loads(soon.out)["foreseen"] <= time.time() + 3600
     never = call(capsys, "machines", "foresee", "a", "--never", "--fleet", fleet)
-    assert never.out == "a: no failure is foreseen\n"
+    assert never.out == "a: no failure is expected\n"
     assert (fleet / "predictions.csv").read_text().endswith(",b\n,a\n")
 
 

@@ -115,9 +115,9 @@ def test_the_interval_that_decides_is_shown(one_week: tuple[Path, Path], capsys:
     assert row["recall_ci_weeks"][0] < row["chance_recall"] < row["recall_ci"][0]
     low, high = (f"{100 * end:.1f} %" for end in row["recall_ci_weeks"])
     assert found["verdict"].startswith("No better than chance: ")
-    assert f"{low} to {high}, drawing whole weeks again)" in found["verdict"]
+    assert f"{low} to {high}, bootstrap over weeks)" in found["verdict"]
     done = call(capsys, "assess", "alarms", one_week[0], "--failures", one_week[1])
-    assert "and decides: " in done.out
+    assert "which decides: " in done.out
     assert max(map(len, done.out.splitlines()[1:])) <= 100
 
 
@@ -193,7 +193,7 @@ def test_dates_and_a_window(tmp_path: Path, capsys: Capsys) -> None:
     assert found["alarms_outside_the_window"] == 1
     assert found["window"]["from"] == "2020-01-01T00:00:00"
     assert found["node_days"] == 60
-    assert "With 2 failures little can be said" in found["verdict"]
+    assert "2 failures are too few for a firm conclusion" in found["verdict"]
 
 
 def test_nothing_was_announced(logs: tuple[Path, Path], tmp_path: Path, capsys: Capsys) -> None:

@@ -58,7 +58,7 @@ def test_the_verdict_comes_first(leaking: tuple[Path, Path], capsys: Capsys) -> 
     done = call(capsys, "assess", "jobs", leaking[0], "--metrics", leaking[1])
     assert (done.code, done.err) == (0, "")
     first, second = done.out.splitlines()[:2]
-    assert re.match(r"Act when memory_share >= 0\.\d+: saves [\d,.]+ \+- [\d,.]+ node-hours", first)
+    assert re.match(r"Act when memory_share ≥ 0\.\d+: saves [\d,.]+ ± [\d,.]+ node-hours", first)
     assert "better than chance" in first
     assert second.startswith("would act on: ")
     for word in ("Case I", "Case III", "DeLong", "permutations", "Needless", "At random"):
@@ -112,18 +112,20 @@ def test_a_gain_of_attribution_is_no_reason_to_act(
     knee["no_relation_per_month_band_node_hours"] = [0.9 * saved, 1.2 * saved]
     text = verdict(found)
     start = (
-        "Not shown that acting on memory_share pays: the gain is not surely more than attribution"
+        "Not shown that acting on memory_share pays: the gain is not clearly above what attribution"
     )
     assert text.startswith(start)
     assert "better than chance" in text
-    assert "Nothing speaks for it so far" in text
+    assert "There is no evidence for it so far" in text
     assert decision(found) == "not shown"
-    assert report.dry_run(found).startswith("would act on: nothing, for it is not shown to pay;")
+    assert report.dry_run(found).startswith(
+        "would act on: nothing, because it is not shown to pay;"
+    )
     knee["no_relation_per_month_node_hours"] = 0.8 * saved
     knee["no_relation_per_month_band_node_hours"] = [0.6 * saved, (0.8 + 1.645 * 0.2) * saved]
     # The gap is one standard error: 2.49 squared times the data shows it.
     days = found["window"]["days"]
-    assert f"some {6.2001 * days:,.0f} days of such records" in verdict(found)
+    assert f"about {6.2001 * days:,.0f} days of such records" in verdict(found)
 
 
 def test_what_does_harm_is_told_so(leaking: tuple[Path, Path], capsys: Capsys) -> None:
@@ -132,15 +134,15 @@ def test_what_does_harm_is_told_so(leaking: tuple[Path, Path], capsys: Capsys) -
     saved, ends = knee["per_month_node_hours"], knee["per_month_ci_node_hours"]
     assert decision(found) == "act"
     for name, value, said in (
-        ("per_month_ci_node_hours", [-9.0, -1.0], "acting surely costs more than it saves"),
+        ("per_month_ci_node_hours", [-9.0, -1.0], "acting costs more than it saves"),
         ("no_relation_per_month_band_node_hours", [1.1 * saved, 1.3 * saved], "it saves less than"),
     ):
         other = {**found, "benefit": {**found["benefit"], "knee": {**knee, name: value}}}
         assert decision(other) == "do not act"
         assert verdict(other).startswith(f"Do not act on memory_share: {said}")
-        assert report.dry_run(other).startswith("would act on: nothing, for it does harm;")
+        assert report.dry_run(other).startswith("would act on: nothing, because it does harm;")
     round_the_other_way = {**found, "auc_ci": [0.3, 0.45], "auc_ci_by_node": [0.31, 0.49]}
-    assert "tells the wrong way round" in verdict(round_the_other_way)
+    assert "points the wrong way" in verdict(round_the_other_way)
     assert knee["per_month_ci_node_hours"] is ends
 
 
@@ -150,7 +152,7 @@ def test_the_area_is_shown_with_the_interval_that_decides(
     found = asked(capsys, leaking)
     found |= {"auc_ci": [0.51, 0.6], "auc_ci_by_node": [0.48, 0.63], "p_value_by_node": 0.125}
     assert verdict(found).startswith("Not shown that acting on memory_share pays: it does not")
-    assert "(0.480 to 0.630 with the periods of a node together), not surely" in on_area(found)
+    assert "(0.480 to 0.630 with the periods of a node together), not clearly" in on_area(found)
     assert "(p = 0.125)" in on_area(found)
 
 
@@ -181,8 +183,8 @@ def test_without_a_relation_nobody_is_told_to_act(sound: tuple[Path, Path], caps
     done = call(capsys, "assess", "jobs", sound[0], "--metrics", sound[1])
     second = " ".join(done.out.split("\n\n")[0].splitlines()[1:])
     nodes = found["act_on"][0]
-    assert second.startswith("would act on: nothing, for it is not shown to pay; by the thresh")
-    assert f"these would be the nodes: {nodes}, " in re.sub(" +", " ", second)
+    assert second.startswith("would act on: nothing, because it is not shown to pay; the thresh")
+    assert f"would select these nodes: {nodes}, " in re.sub(" +", " ", second)
     assert max(map(len, done.out.splitlines()[1:])) <= 100
 
 

@@ -106,7 +106,7 @@ def test_rows_that_were_left_out_are_told(capsys: Capsys, tmp_path: Path) -> Non
     done = call(capsys, "assess", "scores", path)
     assert "left out: 2 rows without a score" in done.out
     assert "left out: 1 row with an unusable score" in done.out
-    assert "they are no probabilities" in done.out
+    assert "they are not probabilities" in done.out
     strict = call(capsys, "assess", "scores", path, "--strict")
     assert (strict.code, strict.out) == (2, "")
     assert ":3: score: is empty or nan" in strict.err

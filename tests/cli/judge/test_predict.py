@@ -65,7 +65,7 @@ def test_ask(predictor: Path, failures: Path, capsys: Capsys) -> None:
     assert later["predictor"]["seen_failures"] == 400
     assert {row["node"] for row in later["nodes"]} == {3, 5}
     text = call(capsys, "predict", "ask", predictor, "--top", 2).out
-    assert "and 14 nodes of less risk" in text
+    assert "and 14 nodes at lower risk" in text
     assert all(len(line) <= 100 for line in text.splitlines()[1:])
 
 
@@ -164,7 +164,7 @@ def test_list(capsys: Capsys) -> None:
         (["predict", "ask", "PREDICTOR", "--until", "5d"], "--until: '5d'"),
         (
             ["simulate", "JOBS", "--failures", "FAILURES", "--predictor", "PREDICTOR"],
-            "one that has not learnt from the run's failures",
+            "one that has not learned from the run's failures",
         ),
         (["predict", "ask", "FAILURES"], "is no forestall predictor"),
         (["predict", "ask", "PREDICTOR", "--at", "5"], "no earlier than what the predictor knows"),
@@ -212,7 +212,7 @@ def test_a_run_with_a_file_and_with_a_name(
     assert by_file["predictor"]["trained_until_s"] == 0
     assert by_file["qos"] == by_name["qos"]
     assert (
-        "knows of nothing"
+        "knows nothing of"
         not in call(capsys, *base, "--predictor", "rate", "--train", failures).out
     )
     out = tmp_path / "run"
@@ -289,4 +289,4 @@ def test_a_gap_before_the_run_is_told(tmp_path: Path, capsys: Capsys) -> None:
         assert call(capsys, *train).code == 0
         done = call(capsys, *base, "--from", "2005-02-10")
         assert done.code == 0, done.err
-        assert ("knows of nothing in the 21.0 d before the run" in done.out) is told
+        assert ("knows nothing of the 21.0 d before the run" in done.out) is told

@@ -138,7 +138,7 @@ def test_an_id_without_a_list_is_taken_and_said(alice: Terminal, tmp_path: Path)
     (tmp_path / "XDG_CACHE_HOME" / "forestall" / "quotes.json").unlink()
     done = alice("submit", "--quote", offer, "job.sh")
     assert done.code == 0, done.err
-    assert "none of your last lists" in done.out
+    assert "not in your last lists" in done.out
 
 
 def test_a_promise_is_told_by_its_job_and_by_its_id(alice: Terminal) -> None:

@@ -52,8 +52,8 @@ def test_no_controller_is_exit_3_and_one_line(
     [
         (200, b"<html>", 3, "is no forestall controller"),
         (200, b"[1]", 3, "is no forestall controller"),
-        (200, b'{"other": 1}', 3, "in a form that this version does not know"),
-        (200, b'{"promises": [{"id": 1}]}', 3, "in a form that this version does not know"),
+        (200, b'{"other": 1}', 3, "that this version cannot read"),
+        (200, b'{"promises": [{"id": 1}]}', 3, "that this version cannot read"),
         (302, b"", 3, "is no forestall controller"),
         (500, b"oh", 3, "HTTP status 500"),
         (503, b'{"detail": "not yet"}', 3, "failed: not yet"),
@@ -142,4 +142,4 @@ def test_a_token_in_the_clear_is_told(capsys: pytest.CaptureFixture[str]) -> Non
     place = f"http://0.0.0.0:{free_port()}"
     done = call(capsys, "promises", "--server", place, "--token", "fst_x")
     assert done.code == 3
-    assert "the token goes to 0.0.0.0 in the clear; use https" in done.err
+    assert "the token is sent to 0.0.0.0 unencrypted; use https" in done.err

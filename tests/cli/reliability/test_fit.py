@@ -133,7 +133,7 @@ def test_p_values(tmp_path: Path, capsys: Capsys) -> None:
     assert right["ks_p"] > 0.05
     assert set(right) == KEYS | {"ks_p", "ad_p", "draws"}
     text = " ".join(call(capsys, "fit", *base, "--family", "exponential").out.split())
-    assert "not drawn from this law" in text
+    assert "do not follow this distribution" in text
 
 
 def test_zeros(tmp_path: Path, capsys: Capsys) -> None:

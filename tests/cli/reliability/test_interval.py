@@ -66,7 +66,9 @@ def test_nodes_for_a_wanted_interval(ages: str, capsys: Capsys) -> None:
 
 def test_no_nodes_for_a_wanted_interval(capsys: Capsys) -> None:
     done = call(capsys, *BASE, "--shortest", "10d")
-    assert done.out.startswith("Not even a job of one node has a best interval of 10-00:00:00")
+    assert done.out.startswith(
+        "Even a job on one node has a best interval shorter than 10-00:00:00"
+    )
     for more in (("--nodes", 4), ("--work", "3d")):
         done = call(capsys, *BASE, "--shortest", "1h", *more)
         assert (done.code, done.out) == (2, "")
@@ -115,7 +117,7 @@ def test_ages_in_words(capsys: Capsys) -> None:
 
 def test_jobs_at_the_ends_of_the_scale(capsys: Capsys) -> None:
     short = call(capsys, *BASE, "--work", "10m").out
-    assert short.startswith("Take no checkpoint, the job is short")
+    assert short.startswith("Take no checkpoint, as the job is short")
     assert short.splitlines()[0].count(":") == 1
     hopeless = call(
         capsys, "interval", "--mtbf", "1m", "--checkpoint-overhead", "1h", "--work", "10d"
@@ -186,8 +188,8 @@ def test_it_says_when_promises_are_an_approximation(capsys: Capsys) -> None:
     assert "approximation" not in call(capsys, *asked, "steady").out
     said = " ".join(call(capsys, *asked, "90d").out.split())
     assert said.endswith(
-        "The promises are an approximation (Poisson failures whose rate follows the ages): the "
-        "mean is good, the spread less so."
+        "The completion times are an approximation (Poisson failures whose rate follows the "
+        "ages): the mean is accurate, the spread less so."
     )
 
 
@@ -299,9 +301,9 @@ def test_measured_in_lines_that_fit(capsys: Capsys, tmp_path: Path) -> None:
     base = ("interval", path, "--checkpoint-overhead", "5m")
     text = call(capsys, *base, "--shape", 0.7, "--nodes", 8).out
     assert max(map(len, text.splitlines())) <= 100
-    assert "the shape is as told" in text
+    assert "the shape is the one given" in text
     short = call(capsys, *base, "--work", "10m").out
-    assert "at the ends of that: no checkpoint." in short
+    assert "at the ends of that interval: no checkpoint." in short
 
 
 def test_options_that_do_nothing_to_a_measured_rate(capsys: Capsys, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_the_tables(by: str | None, rich_log: Path, capsys: Capsys) -> None:
     assert max(map(len, tables(done.out))) <= 100
     for word in ("120 failures", "Rate", "MTBF", "Availability", "Weibull", "Laplace", "2018"):
         assert word in done.out
-    assert {"cause": "Memory", "node": "Expected", "year": "Within it", None: "Years"}[by] in (
+    assert {"cause": "Memory", "node": "Expected", "year": "Trend within", None: "Years"}[by] in (
         done.out
     )
     assert ("Memory" in done.out) == (by == "cause")
@@ -257,6 +257,6 @@ def test_lanl_system_20(data: Path, capsys: Capsys) -> None:
 
 def test_lanl_says_what_it_means(data: Path, capsys: Capsys) -> None:
     text = call(capsys, "reliability", data / LANL, "--system", 20, *SMALL).out
-    assert "Failures became fewer" in text
-    assert "describes no year" in text
+    assert "The failure rate fell" in text
+    assert "fits no year" in text
     assert max(map(len, tables(text))) <= 100

@@ -162,9 +162,9 @@ def test_repair_as_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     told = call(capsys, *base, "--repair", "2h")
     assert (said.code, told.code) == (0, 0)
     assert said.out.splitlines()[:4] == told.out.splitlines()[:4]
-    assert "Repair: 2 h in the mean, as measured." in said.out
+    assert "Repair: 2 h on average, as measured." in said.out
     pool = " ".join(call(capsys, *base, "--pool").out.split())
-    assert "--repair measured counts on that" in pool
+    assert "--repair measured uses that" in pool
     alone = call(capsys, "spares", "--nodes", 64, "--hours", "24", "--repair", "measured")
     assert alone.code == 2
     assert "where there are no records" in alone.err

@@ -174,7 +174,7 @@ def test_a_folder_goes_from_one_model_to_the_other(
 
 def test_hints_are_printed(logs: Path, capsys: Capsys) -> None:
     done = call(capsys, *cycle(logs, "--warm-up", "11d", "--from", "2024-01-01T01:00"))
-    assert "hint: 79 % of the host traces lie before the jobs" in done.out
+    assert "hint: 79 % of the host traces come before the jobs" in done.out
     assert "hint: time 0 of the jobs is 1:00 of 2024-01-12" in done.out
     assert "left out: " in done.out
     assert "submitted after the host traces end" in done.out

@@ -44,9 +44,9 @@ def test_what_each_step_took(log: Path, tmp_path: Path, capsys: Capsys) -> None:
     assert (code, err) == (0, "")
     assert printed.startswith("2 failures from 36 records of ")
     rows = [line.split() for line in printed.splitlines()]
-    assert ["severity", "36", "18", "50.0%", "2.00"] in [row[:5] for row in rows]
-    assert ["temporal", "5", "min", "18", "6", "66.7%", "3.00"] in [row[:7] for row in rows]
-    assert ["spatial", "5", "min", "6", "2", "66.7%", "3.00"] in [row[:7] for row in rows]
+    assert ["severity", "36", "18", "50.0", "%", "2.00"] in [row[:6] for row in rows]
+    assert ["temporal", "5", "min", "18", "6", "66.7", "%", "3.00"] in [row[:8] for row in rows]
+    assert ["spatial", "5", "min", "6", "2", "66.7", "%", "3.00"] in [row[:8] for row in rows]
     assert "KERNEL machine check <*>" in printed
     assert all(len(line) <= 100 for line in printed.splitlines()[1:-3])
     failures = read_failures(out)
@@ -142,10 +142,10 @@ def test_logs_without_severities(tmp_path: Path, capsys: Capsys) -> None:
     assert done.code == 0
     assert done.out.startswith("2 failures from 2 records")
     assert not any(line.startswith("severity") for line in done.out.splitlines())
-    assert "Warning: the log tells neither severities nor alerts, so every record" in done.out
+    assert "Warning: the log has neither severities nor alert labels, so every record" in done.out
     code, _, err = call(capsys, "traces", "filter", path, "--severity", "FATAL")
     assert (code, err.count("\n")) == (2, 1)
-    assert "tells no severities" in err
+    assert "has no severities" in err
 
 
 def test_a_made_up_log_goes_all_the_way(tmp_path: Path, capsys: Capsys) -> None:
@@ -207,7 +207,7 @@ def test_days_of_a_log_without_a_year(tmp_path: Path, capsys: Capsys) -> None:
 
 def test_steps_that_take_every_record(log: Path, capsys: Capsys) -> None:
     done = call(capsys, "traces", "filter", log, "--steps", "temporal")
-    assert "Every record counts as one of a failure: --steps" in done.out
+    assert "Every record counts as a failure: --steps" in done.out
     assert "Every record" not in call(capsys, "traces", "filter", log).out
 
 

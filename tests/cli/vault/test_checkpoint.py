@@ -99,7 +99,7 @@ def test_verify_repair_and_what_is_left(shelf: Shelf, state: Path) -> None:
     hurt = shelf("verify")
     assert (hurt.code, "any 1 piece of a pack" in hurt.out) == (1, True)
     mended = shelf("repair")
-    assert (mended.code, "Objects made anew" in mended.out) == (0, True)
+    assert (mended.code, "Objects rebuilt" in mended.out) == (0, True)
     assert shelf("verify").code == 0
     for folder in shelf.folders[:3]:
         shutil.rmtree(folder / "packs")

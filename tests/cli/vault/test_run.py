@@ -174,7 +174,7 @@ def test_a_process_goes_on_elsewhere_to_the_last_bit(site: Site) -> None:
                  "exit $code", "sh")  # fmt: skip
     code, out, said = ended(site.begin(*words, before=elsewhere))
     assert (code, out.strip()) == (0, pendulum()), said
-    assert "went on from checkpoint" in said
+    assert "continued from checkpoint" in said
     assert (site.folder / "log").read_text() == "".join(f"{k}\n" for k in range(STEPS))
 
 

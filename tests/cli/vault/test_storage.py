@@ -34,7 +34,9 @@ def test_a_checkpoint_on_daemons(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (tmp_path / "state.bin").write_bytes(os.urandom(400_000))
         done = call(capsys, "checkpoint", "save", tmp_path / "state.bin", *places, *code)
         assert done.code == 0
-        assert "Pieces are on all hosts in turn: nothing is known of these hosts yet." in done.out
+        assert (
+            "Pieces are on all hosts in turn: nothing is known about these hosts yet." in done.out
+        )
         done = call(capsys, "checkpoint", "save", tmp_path / "state.bin", *places, *code)
         assert "Pieces are on forestall://" in done.out
         assert "of work; enough of them are up with" in done.out

@@ -82,7 +82,7 @@ def test_a_forecast_that_worsens_saves_earlier_and_one_that_clears_later() -> No
     assert not by_risk(cost, calm, work).save
     assert by_risk(cost, storm, work).save
     assert by_risk(cost, storm, work).why == (
-        "8.75% x 5 min of work, 26 s, at stake: more than a save costs (10 s); one failure in "
+        "8.75 % x 5 min of work, 26 s, at stake: more than a save costs (10 s); one failure in "
         "37 min (agent)"
     )
     soon = FailureOutlook(calm.rate, "agent", ((600.0, 0.2), (3600.0, 0.19)))

@@ -77,7 +77,7 @@ def test_a_clock_that_is_set_is_told(tmp_path: Path) -> None:
     world.plans = [(1020.0, lambda: world.set_clock(3600))]
     run(agent_in(tmp_path, world, told=told), world, 60)
     assert told == [
-        "S1: load 10%, memory free 50%",
+        "S1: load 10 %, memory free 50 %",
         "the clock was set by +3,600 s; no sample is lost",
     ]
 
@@ -90,9 +90,9 @@ def test_suspended_time_is_a_gap_and_s5(tmp_path: Path) -> None:
     gaps = [int(b - a) for a, b in pairwise(steps) if b - a != 6]
     assert gaps == [7200]
     assert told == [
-        "S1: load 10%, memory free 50%",
+        "S1: load 10 %, memory free 50 %",
         "no sample for 120 min: S5",
-        "S5 -> S1: load 10%, memory free 50%",
+        "S5 -> S1: load 10 %, memory free 50 %",
     ]
 
 

@@ -36,7 +36,7 @@ def test_idle_time_of_the_chosen_cores() -> None:
 
 def test_a_busy_host_is_refused_in_words() -> None:
     refuse_if_busy(0.15, 4)
-    with pytest.raises(ContentionError, match=r"others use 40% of the core .* force"):
+    with pytest.raises(ContentionError, match=r"others use 40 % of the core .* force"):
         refuse_if_busy(0.4, 1)
 
 

@@ -56,9 +56,9 @@ def test_only_so_many_wait_for_slurm(ledger: LiveLedger) -> None:
         one.start()
     for _ in threads:
         assert slow.inside.acquire(timeout=60)
-    with pytest.raises(InputError, match="others wait for Slurm"):
+    with pytest.raises(InputError, match="other requests wait for Slurm"):
         desk.accept(ALICE, "ab", ORDER)
-    assert desk.cluster(ALICE).said == "the cluster was not seen yet"  # others are answered
+    assert desk.cluster(ALICE).said == "the cluster has not been read yet"  # others are answered
     slow.go.set()
     for one in threads:
         one.join()

@@ -54,14 +54,14 @@ class TestHost:
             wait_for(lambda: counted(tmp_path))
             one.host.set(0.61)
             record = one.wait_state(GuestState.STOPPED)
-            assert record.why == "owner's load 61% > 60%"
+            assert record.why == "owner's load 61 % > 60 %"
             wait_for(lambda: stands(one))
             before = counted(tmp_path)
             time.sleep(0.1)
             assert counted(tmp_path) == before
             assert len(before) < 150
             one.host.set(0.6)
-            assert one.wait_state(GuestState.LOWERED).why == "continued: owner's load 60% > 20%"
+            assert one.wait_state(GuestState.LOWERED).why == "continued: owner's load 60 % > 20 %"
             one.host.set(0.1)
             code, out = one.end()
             assert code == 0, out
@@ -78,7 +78,7 @@ class TestHost:
             why = one.wait_state(GuestState.NORMAL).why if os.geteuid() == 0 else ""
             pid = one.record().pid
             if why:
-                assert why == "owner's load 10% <= 20% for 0 s"
+                assert why == "owner's load 10 % <= 20 % for 0 s"
                 wait_for(lambda: os.sched_getscheduler(pid) == os.SCHED_OTHER)
                 wait_for(lambda: os.getpriority(os.PRIO_PROCESS, pid) == os.nice(0))
                 one.host.set(0.21)
@@ -104,8 +104,9 @@ class TestHost:
             assert counted(tmp_path) == list(range(1, 151))
             assert one.record().attempts == 2
             said = [f"{state}: {why}" for state, why in one.said()]
-            assert "ending: S3: owner's load 95% > 60% for longer than 0.4 s; ended after its" in (
-                " ".join(said)
+            assert (
+                "ending: S3: owner's load 95 % > 60 % for longer than 0.4 s; ended after its"
+                in (" ".join(said))
             )
             assert any("resumed from its checkpoint" in line for line in said)
 
@@ -116,7 +117,7 @@ class TestHost:
             one.host.set(0.1, 0.3)
             code, out = one.end()
             assert code == 75, out
-            assert "S4: free memory 30.0% < " in out
+            assert "S4: free memory 30.0 % < " in out
             assert one.state() is GuestState.ENDED
             nothing_left(one)
 

@@ -44,7 +44,7 @@ class TestLoad:
     def test_words_have_figures(self) -> None:
         judge = Judge(GuestSettings(), MEMORY)
         verdict = judge.see(Sight(0.0, 0.345, 0.1, 0.9), 0.0)
-        assert (verdict.state, verdict.why) == ("S2", "owner's load 34% > 20%")
+        assert (verdict.state, verdict.why) == ("S2", "owner's load 34 % > 20 %")
 
     def test_calm_counts_from_the_last_bad_sample(self) -> None:
         judge = Judge(GuestSettings(hold=0.0, calm=2.0), MEMORY)
@@ -116,7 +116,7 @@ class TestSteps:
         assert [one.level for one in seen] == [19, 19, 10, 10, 10, 5, 10, 19, 19, 19, 10, 0]
         assert {one.allowed for one in seen[:-1]} == {CRAWL}
         assert seen[-1].allowed is RUN
-        assert seen[5].why == "owner's load 25% <= 30% for 2 s, nice 5"
+        assert seen[5].why == "owner's load 25 % <= 30 % for 2 s, nice 5"
 
     @pytest.mark.parametrize(
         "steps", ["0.3", "0.1:5", "0.7:5", "0.3:0", "0.3:19", "0.3:5,0.25:10", "0.3:5,0.4:5", "x:5"]

@@ -66,7 +66,7 @@ def test_how_often_it_came_again_is_told_with_the_next_thing() -> None:
     box.add([notice("a", "1"), notice("a", "2")], 80)
     told = box.due(2000)
     assert told is not None
-    assert "told before, and still so: 2 times" in told.text
+    assert "reported before and still true: 2 times" in told.text
     assert "about 1" not in told.text
 
 

@@ -58,7 +58,7 @@ def test_a_promise_at_risk() -> None:
     [one] = DeskWatch(desk, SETTINGS).look()  # type: ignore[arg-type]
     assert one.cause == "promises at risk"
     assert one.item == "a"
-    assert "40% now, 90% was said" in one.line
+    assert "40 % now, 90 % stated" in one.line
 
 
 def test_proposals_and_failed_actions() -> None:

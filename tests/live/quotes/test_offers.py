@@ -56,7 +56,9 @@ def test_held_offers_are_those_of_the_engine_with_their_record() -> None:
         (one.start, one.deadline, one.probability) for one in quotes
     ]
     assert len(found) >= 2
-    assert all(one.held and one.record.brief == "said 90 to 100 %: 412, kept 371" for one in found)
+    assert all(
+        one.held and one.record.brief == "stated 90 to 100 %: 412, kept 371" for one in found
+    )
     assert found[0].reasons[0] == "start held by a reservation"
     for before, one in pairwise(found):
         points = 100 * (one.probability - before.probability)
@@ -137,4 +139,4 @@ def test_what_cannot_be_asked() -> None:
     with pytest.raises(ParameterError, match="at least 1"):
         offers(JOB, 5, sources, most=0)
     assert offers(WantedJob(nodes=3, time=10), 5, sources) == ()
-    assert unknown(0.95).brief == "said 90 to 100 %: none settled yet"
+    assert unknown(0.95).brief == "stated 90 to 100 %: none settled yet"

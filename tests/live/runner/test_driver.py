@@ -101,7 +101,7 @@ def test_a_program_leaves_a_host_that_is_about_to_be_taken(runs: Runs) -> None:
     runs.leaving = lambda: "its owner needs it" if runs.vault.names() else ""
     assert runs.run() == UNFINISHED
     assert runs.said[-2].startswith("job: checkpoint")
-    assert runs.said[-1] == "job: left, saved: the same command goes on with it"
+    assert runs.said[-1] == "job: left, saved: the same command continues it"
     assert "job: leaves this host: its owner needs it" in runs.said
     runs.leaving = lambda: ""
     assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
@@ -124,7 +124,7 @@ def test_where_the_newest_is_lost_the_one_before_it_is_taken(runs: Runs) -> None
     runs.said.clear()
     assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
     assert f"checkpoint {newest} cannot be recovered" in runs.said[0]
-    assert "went on from checkpoint" in runs.said[1]
+    assert "continued from checkpoint" in runs.said[1]
 
 
 def others() -> set[int]:
@@ -183,7 +183,7 @@ def test_the_newest_is_known_where_clocks_differ(runs: Runs) -> None:
     runs.vault.clock = time.time
     runs.said.clear()
     assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
-    assert f"went on from checkpoint {newest}" in runs.said[0]
+    assert f"continued from checkpoint {newest}" in runs.said[0]
 
 
 def test_an_image_that_did_not_reach_the_vault_is_gone_on_from_here(runs: Runs) -> None:
@@ -205,12 +205,12 @@ def test_an_image_that_did_not_reach_the_vault_is_gone_on_from_here(runs: Runs) 
         for key in [one for one in host.objects if "/lease-" in one]:
             del host.objects[key]
     assert runs.run(runs.stop_after(1)) == UNFINISHED
-    assert "went on from an image on this host" in runs.said[0]
+    assert "continued from an image on this host" in runs.said[0]
     assert len(runs.vault.names()) > len(before)
     runs.said.clear()
     (there / "image-0" / "checkpoint").mkdir(parents=True)
     assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
-    assert "went on from checkpoint" in runs.said[0]
+    assert "continued from checkpoint" in runs.said[0]
 
 
 def test_a_program_that_finished_is_not_begun_again_for_a_driver_that_died(runs: Runs) -> None:
@@ -232,7 +232,7 @@ def test_which_go() -> None:
 
 
 def test_asking_where_nobody_answers(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="nobody runs it here"):
+    with pytest.raises(RunError, match="no longer runs here"):
         ask(tmp_path, 5.0, lambda: False)
     with pytest.raises(RunError, match="was not saved in"):
         ask(tmp_path, 0.1, lambda: True)

@@ -118,13 +118,14 @@ def test_quotes_say_what_they_rest_on() -> None:
     assert "this user's jobs of this name" in quote.reasons[2]
     assert quote.wait == 10
     told = str(quote.record)
-    assert told.startswith("promises from 90% to 100%: 60 made, ")
+    assert told.startswith("promises from 90 % to 100 %: 60 made, ")
     sure = book.quote("next", deadline=20_000, promise=False)
     unsure = book.quote("next", deadline=10_011, promise=False)
     assert sure.probability > 0.9
     assert unsure.probability < 0.3
     assert (
-        str(book.record(0.35, asked="deadline")) == "promises from 30% to 40%: none is settled yet"
+        str(book.record(0.35, asked="deadline"))
+        == "promises from 30 % to 40 %: none is settled yet"
     )
 
 

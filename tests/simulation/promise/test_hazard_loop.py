@@ -216,7 +216,7 @@ def test_who_knows_too_much_is_refused() -> None:
         simulate(jobs, failures, predictor=predictor, nodes=2)
     predictor.fit(Failures.build([5, 50, 300], [0, 0, 1]), end=0)
     assert simulate(jobs, failures, predictor=predictor, nodes=2).qos is not None
-    with pytest.raises(ParameterError, match="learnt from a training log"):
+    with pytest.raises(ParameterError, match="learned from a training log"):
         simulate(jobs, failures, predictor="hazard", nodes=2)
     with pytest.raises(ParameterError, match="predictor"):
         simulate(jobs, failures, predictor="crystal ball", nodes=2)

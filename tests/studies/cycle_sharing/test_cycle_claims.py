@@ -289,7 +289,7 @@ def test_a_busy_host_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(contention, "background", lambda cpus, seconds: 0.9)
     study = contending.measured()
     assert study.points == ()
-    assert "others use 90%" in study.why
+    assert "others use 90 %" in study.why
 
 
 # The whole ---------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def test_figures() -> None:
     assert (one.missing, two.missing) == (0.0, 1.0)
     rows = dict(info.rows())
     assert rows["nodes"] == "3 (1 without samples)"
-    assert rows["gaps"] == "1 over 1.5 periods, longest 4 min; 42.9% of the samples are missing"
+    assert rows["gaps"] == "1 over 1.5 periods, longest 4 min; 42.9 % of the samples are missing"
     assert rows["first sample's day"] == "1970-01-02 00:00:00"
     assert rows["m1"] == "never known"
     assert rows["m0"].startswith("mean 3, sd 1.871, least 1, median 2.5")

@@ -38,7 +38,7 @@ def test_an_empty_log() -> None:
     small = np.empty(0, np.int32)
     log = RasLog(none, small, none.astype(np.int8), small, (), ())
     assert describe_events(log).records == 0
-    assert ("alerts", "not labelled") in describe_events(log).rows()
+    assert ("alerts", "not labeled") in describe_events(log).rows()
 
 
 @pytest.mark.data

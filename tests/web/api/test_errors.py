@@ -54,7 +54,7 @@ def client_of(desk: Any, folder: Path, settings: ApiSettings | None = None) -> T
 @pytest.mark.parametrize(
     ("error", "status", "again"),
     [
-        (InputError("offer ab12 does not hold any more; ask again"), 409, False),
+        (InputError("offer ab12 no longer holds; ask again"), 409, False),
         (ParameterError("script", "x", "a script that begins with #!"), 422, False),
         (WriteError(WriteFault.REFUSED, "ab12", "QOSMax\n\x1b[2J"), 409, False),
         (WriteError(WriteFault.NOT_PERMITTED, "ab12", "Access denied"), 409, False),
@@ -89,7 +89,7 @@ def test_a_defect_is_one_line_that_tells_nothing(tmp_path: Path) -> None:
         (Standing(340, 100), 200, 240),
         (Standing(341, 100, "queue: late"), 503, 241),
         (Standing(90, 100), 200, 0),
-        (Standing(130, None, "the cluster was not seen yet"), 503, None),
+        (Standing(130, None, "the cluster has not been read yet"), 503, None),
         (Failing(LedgerError("x", "away")), 503, None),
     ],
     ids=range(6),

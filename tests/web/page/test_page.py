@@ -35,7 +35,7 @@ def test_a_token_is_typed_once(told: ServedDesk, browser: Browser) -> None:
     assert page.url.endswith("/login")
     page.get_by_label("Token").fill("nobody's")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_contain_text("This token is nobody's")
+    expect(page.get_by_role("alert")).to_contain_text("Unknown token")
     page.get_by_label("Token").fill("  token-of-alice ")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Cluster now")).to_be_visible()
@@ -151,15 +151,15 @@ def test_a_user_sees_only_their_own(visit: Visit) -> None:
 def test_quote_dialogue_and_promise(told: ServedDesk, visit: Visit) -> None:
     page = visit("quote", who="alice")
     page.get_by_label("Nodes").fill("4")
-    page.get_by_label("Time at most").fill("soon")
+    page.get_by_label("Time limit").fill("soon")
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("time")
-    page.get_by_label("Time at most").fill("90m")
+    page.get_by_label("Time limit").fill("90m")
     page.get_by_role("button", name="Ask", exact=True).click()
     offers = page.locator(".fs-offers li")
     expect(offers).to_have_count(4)
     expect(page.get_by_text("4 nodes for 90 min: done by")).to_be_visible()
-    expect(offers.first).to_contain_text("Record: said 76 % to 81 %: 412, kept 371")
+    expect(offers.first).to_contain_text("Record: stated 76 % to 81 %: 412, kept 371")
     page.get_by_role("button", name="tomorrow 8:00").click()
     page.get_by_role("button", name="Ask again").click()
     expect(page.get_by_text("are done by tomorrow 08:00 with 99.4 %")).to_be_visible()
@@ -199,17 +199,17 @@ def test_a_fault_of_the_server_is_told(
 
 def test_approve_and_reject(told: ServedDesk, visit: Visit) -> None:
     page = visit("proposals")
-    expect(page.get_by_text("3 proposals wait for a decision")).to_be_visible()
+    expect(page.get_by_text("3 proposals await a decision")).to_be_visible()
     expect(page.locator(".fs-proposals li").first).to_contain_text("25.3 node-h")
     page.get_by_role("button", name="Approve: drain n00000").click()
-    expect(page.get_by_text("2 proposals wait for a decision")).to_be_visible()
+    expect(page.get_by_text("2 proposals await a decision")).to_be_visible()
     page.get_by_role("button", name="Reject: reboot n00001").click()
     expect(page.get_by_label("Why not?")).to_be_focused()
     expect(page.get_by_role("button", name="Reject", exact=True)).to_be_disabled()
     page.keyboard.type("it is watched already")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("1 proposal waits for a decision")).to_be_visible()
-    expect(page.get_by_role("table", name="Decided and done lately")).to_contain_text(
+    expect(page.get_by_text("1 proposal awaits a decision")).to_be_visible()
+    expect(page.get_by_role("table", name="Recent decisions and actions")).to_contain_text(
         "watched already"
     )
     states = {one.id: one.state for one in told.desk._proposals}
@@ -223,14 +223,14 @@ def test_approve_and_reject(told: ServedDesk, visit: Visit) -> None:
 def test_record_predictors_and_costs(visit: Visit) -> None:
     page = visit("record")
     expect(page.get_by_role("img", name="Share of promises that were kept")).to_be_visible()
-    table = page.get_by_role("table", name="Said and kept, by deciles")
+    table = page.get_by_role("table", name="Stated and observed, by deciles")
     expect(table.get_by_role("row", name="90 % to 100 %")).to_contain_text("%")
     expect(page.get_by_text("Best so far: hazard")).to_be_visible()
     costs = page.get_by_role("table", name="Costs of actions")
     expect(costs).to_contain_text("112 node-h")
     expect(costs.get_by_role("row", name="drain")).to_contain_text("3.4 node-h to 32.6 node-h")
     known = (
-        "Of 2 actions it is known whether the failure came: it came in 1, and 18 node-h were saved"
+        "For 2 actions it is known whether the failure came: it did in 1, and 18 node-h were saved"
     )
     expect(page.get_by_text(known)).to_be_visible()
 

@@ -54,7 +54,7 @@ def simulated(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def _taken(page: Page) -> None:
     """Take the first offer; where others took its nodes meanwhile, ask again."""
     promised = page.get_by_role("heading", name="Promised")
-    gone = page.get_by_text("does not hold any more")
+    gone = page.get_by_text("no longer holds")
     for _ in range(10):
         page.locator(".fs-offers li").first.get_by_role("button").click()
         page.get_by_label("Name (optional)").fill("<b>bold</b>")
@@ -76,7 +76,7 @@ def test_from_a_quote_to_a_kept_promise(
     expect(page.get_by_text("64 nodes")).to_be_visible(timeout=COMPILED)
     page.get_by_role("link", name="Quote", exact=True).click()
     page.get_by_label("Nodes").fill("2")
-    page.get_by_label("Time at most").fill("30m")
+    page.get_by_label("Time limit").fill("30m")
     page.get_by_role("button", name="Ask", exact=True).click()
     _taken(page)
     promise = page.locator(".fs-done code").inner_text()
@@ -112,5 +112,5 @@ def test_a_proposal_is_decided(
     expect(waiting.first).to_contain_text("%")
     what = waiting.first.locator("b").first.inner_text()
     waiting.first.get_by_role("button", name="Approve").click()
-    row = page.get_by_role("table", name="Decided and done lately").get_by_role("row")
+    row = page.get_by_role("table", name="Recent decisions and actions").get_by_role("row")
     expect(row.filter(has_text=what.split()[1]).first).to_be_visible()

@@ -371,7 +371,7 @@ def _copied(sides: _Sides, timeout: float) -> MigrationProgress:
     if seen.status == "completed":
         return seen
     if seen.status == "cancelled":
-        raise _FailedError(Why.CANCELLED, "someone cancelled it")
+        raise _FailedError(Why.CANCELLED, "someone canceled it")
     raise _blamed(sides.source, sides.target, seen.error, begun=begun)
 
 

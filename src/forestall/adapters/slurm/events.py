@@ -123,7 +123,7 @@ def read_events(
     zone : time zone of the dates, such as ``Europe/Berlin`` (None: UTC); Unix seconds need none
     strict : whether a row that must be left out or changed is an error
 
-    Raises TraceError where a file cannot be used. Files in which nothing ever happened give a
+    Raises TraceError if a file cannot be used. Files in which nothing ever happened give a
     table without rows.
     """
     rows: list[_EventRow] = []

@@ -49,7 +49,7 @@ def read_sacct(
     window : Unix seconds [begin, until) that sacct was asked for; None: found from the records
     names : what the files are called in messages (default: their paths)
 
-    Raises TraceError where a file cannot be used or no run is left, ParameterError for a zone that
+    Raises TraceError if a file cannot be used or no run is left, ParameterError for a zone that
     is not known.
     """
     files = [paths] if isinstance(paths, str | Path) else list(paths)

@@ -122,7 +122,7 @@ def read_starts(
     strict : whether a row that must be left out is an error
     asked : when the batch system was asked, Unix seconds, where a file does not tell
 
-    Raises TraceError where a file cannot be used.
+    Raises TraceError if a file cannot be used.
     """
     rows: list[_QueueRow] = []
     noted: list[Findings] = []

@@ -1,4 +1,4 @@
-"""All that Slurm's records tell of a site: from files, told apart by what is in them, or live."""
+"""All that Slurm's records tell of a site: from files, detected from the content, or live."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def read_files(
 
     Parameters
     ----------
-    paths : the files in any order; text may be packed (.gz, .xz, .zst)
+    paths : the files in any order; text may be compressed (.gz, .xz, .zst)
     zone : time zone of dates without one, such as ``Europe/Berlin`` (None: UTC)
     strict : whether a row that must be left out or changed is an error
     window : the time for which records were asked, [begin, until), Unix seconds (None: as the

@@ -136,5 +136,5 @@ def _promises(summary: Summary) -> tuple[Fact, ...]:
     if kept is None:
         return ()
     said, brier = words.percent(summary["promised_mean"]), words.ratio(summary["brier"])
-    meaning = f"of stays ended their jobs; {said} was said on average; Brier score {brier}"
+    meaning = f"of stays ended their jobs; {said} was stated on average; Brier score {brier}"
     return (measured("promises_kept", "Promises kept", kept, "ratio", meaning, words.percent),)

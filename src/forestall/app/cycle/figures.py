@@ -351,7 +351,9 @@ def promises_kept(stays: pl.DataFrame) -> Figure:
     tenths: as foreseen (open marks) and as promised (filled), and how often each was said."""
     figure = new_figure((8.4, 4.0))
     left, right = figure.subplots(1, 2, width_ratios=[1.1, 1])
-    left.plot([0, 100], [0, 100], color=INK, linewidth=1.0, linestyle="--", label="as it was said")
+    left.plot(
+        [0, 100], [0, 100], color=INK, linewidth=1.0, linestyle="--", label="perfect calibration"
+    )
     drawn = (
         ("chance", "foreseen", ORANGE, "s", "none"),
         ("promise", "promised", BLUE, "o", BLUE),
@@ -379,9 +381,9 @@ def promises_kept(stays: pl.DataFrame) -> Figure:
         )  # fmt: skip
     left.set_xlim(-2, 102)
     left.set_ylim(-2, 102)
-    dress(left, "Said and kept", "Probability said (%)", "Stays that ended their jobs (%)")
+    dress(left, "Stated and observed", "Stated probability (%)", "Stays that ended their jobs (%)")
     right.set_xlim(0, 100)
-    dress(right, "How often it was said", "Probability said (%)", "Stays (%)")
+    dress(right, "How often it was stated", "Stated probability (%)", "Stays (%)")
     handles, _ = left.get_legend_handles_labels()  # the bars have the same colours
     legend(figure, handles=handles, ncols=3, loc="outside lower center", bbox_to_anchor=None)
     return figure

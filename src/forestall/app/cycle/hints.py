@@ -64,7 +64,7 @@ def _on_late(jobs: Jobs, outcome: CycleOutcome) -> str:
     warm_up = outcome.parameters.warm_up
     if not warm_up:
         return said
-    return f"{said}; their first {format_duration(warm_up)} are there to learn from ({{warm_up}})"
+    return f"{said}; their first {format_duration(warm_up)} are used for learning ({{warm_up}})"
 
 
 def _on_not_completed(outcome: CycleOutcome) -> str:
@@ -74,9 +74,9 @@ def _on_not_completed(outcome: CycleOutcome) -> str:
     if share < MOST_NOT_COMPLETED:
         return ""
     return (
-        f"{share:.0%} of jobs were not completed; makespans are those of the others, so compare "
-        "them only with those of runs that complete the same jobs"
-    ).replace("%", " %", 1)
+        f"{100 * share:.0f} % of jobs were not completed; makespans are those of the others, so "
+        "compare them only with runs that complete the same jobs"
+    )
 
 
 def _on_warm_up(outcome: CycleOutcome) -> str:
@@ -85,9 +85,9 @@ def _on_warm_up(outcome: CycleOutcome) -> str:
     if warm_up <= MOST_WARM_UP * whole:
         return ""
     return (
-        f"{warm_up / whole:.0%} of the host traces lie before the jobs, to learn from; "
-        "a shorter {warm_up} leaves more for jobs"
-    ).replace("%", " %", 1)
+        f"{100 * warm_up / whole:.0f} % of the host traces come before the jobs and are only "
+        "learned from; a shorter {warm_up} leaves more for jobs"
+    )
 
 
 def _on_first_moment(outcome: CycleOutcome) -> str:

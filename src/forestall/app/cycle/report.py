@@ -35,14 +35,14 @@ HOW: Final = (
     "Run times are those of a host of speed 1 that nobody else uses; so makespan over run time "
     "(stretch) is above 1 even where nothing goes wrong, as owners take their share, and below 1 "
     "where hosts are faster.",
-    "Work is counted in hours of such a host. Lost work is what had to be done again; harvested is "
-    "the useful work as a share of what all hosts could have done for guests in the run.",
-    "Falcon foresees for each host how likely it is to stay until the job is done there. What "
-    "it foresees is promised after a correction by its own record: of all stays that had ended "
-    "before, how often such a foresight came true. No choice depends on the correction.",
-    "Jobs of one day meet the same owners, so where the log is long enough intervals draw days in "
-    "place of jobs; those are the ones to trust. A run is one draw of its jobs: forestall sweep "
-    "with several seeds tells what another draw would have given.",
+    "Work is counted in hours of such a host. Lost work had to be repeated; harvested is the "
+    "useful work as a share of what all hosts could have done for guests during the run.",
+    "Falcon predicts for each host how likely it is to stay until the job is done there. The "
+    "promise is this probability, corrected by its own record: how often such predictions came "
+    "true in all stays that had already ended. No choice depends on the correction.",
+    "Jobs of one day meet the same owners, so if the log is long enough, intervals resample "
+    "days instead of jobs; trust those. A run is one draw of its jobs: forestall sweep with "
+    "several seeds shows what other draws would have given.",
 )
 
 
@@ -52,7 +52,7 @@ def report(run: ToldRun) -> Report:
         run.summary,
         CycleParameters,
         how=HOW,
-        title="What became of guest jobs on shared hosts",
+        title="How guest jobs fared on shared hosts",
         headline=headline(run),
         sections=sections_of(run, SECTIONS),
         verdict=verdict(run),
@@ -115,7 +115,7 @@ def _promises_kept(run: ToldRun) -> tuple[Fact, ...]:
         return ()
     said = sum(one.stays * one.said for one in found) / count
     kept = sum(one.stays * one.kept for one in found) / count
-    meaning = f"of stays ended their jobs; {plain.percent(said)} had been said on average"
+    meaning = f"of stays ended their jobs; {plain.percent(said)} was stated on average"
     return (measured("promises_kept", "Promises kept", kept, "ratio", meaning, plain.percent),)
 
 
@@ -178,12 +178,12 @@ def promises(run: ToldRun) -> Section:
     figure = Figure(
         "promises",
         lambda: figures.promises_kept(run.stays),
-        "Share of stays that ended with their jobs done, over the probability said.",
-        "Bars: 95 % intervals. On the line what was said came true.",
+        "Share of stays that ended with their jobs done, over the stated probability.",
+        "Bars: 95 % intervals. On the line the observed share equals the stated one.",
     )
     drawn = (figure,) if run.drawable and counts.promised(run.stays, "chance") else ()
     body = (*drawn, *tables.promise_table(run))
-    return Section("promises", "What was promised and what was kept", body=body)
+    return Section("promises", "Stated and observed probabilities", body=body)
 
 
 def hosts(run: ToldRun) -> Section:
@@ -220,8 +220,8 @@ def hours(run: ToldRun) -> Section:
             run.availability, run.stays, run.count, counts.origin_of(run.summary)
         ),
         "Share of hosts in each state by hour of the day, on weekdays and on weekends.",
-        "Hours on the hosts' own clock. Bars: 95 % interval of the share that is available, days "
-        "being drawn.",
+        "Hours on the hosts' own clock. Bars: 95 % interval of the share that is available, by "
+        "resampling days.",
     )
     body = (figure,) if run.drawable else ()
     return Section("hours", "When hosts are available", body=body)

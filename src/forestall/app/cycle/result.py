@@ -28,7 +28,7 @@ MODEL = "cycle"
 
 @dataclass(frozen=True, repr=False)
 class CycleResult(RunResult[CycleOutcome]):
-    """What a simulation of guests on shared hosts gave; see `RunResult`.
+    """The result of a simulation of guests on shared hosts; see `RunResult`.
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas. Their columns are
     described in `forestall.simulation.cycle.tables`.

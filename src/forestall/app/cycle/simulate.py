@@ -48,7 +48,7 @@ def simulate_cycle(
     progress: Progress | None = None,
     **parameters: Any,
 ) -> CycleResult:
-    """Run jobs as guests on hosts whose owners come back, and account for what became of them.
+    """Run jobs as guests on hosts whose owners come back, and account for the outcomes.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ def simulate_cycle(
     forecasts : of the same hosts and parameters about hosts, to share them between runs
     log_events : keep what the engine was told and decided, for `events.csv`, `decisions.csv` and
         `candidates.csv`
-    progress : called now and then with the number of jobs done and of all jobs
+    progress : called periodically with the number of jobs done and of all jobs
     **parameters : see `forestall.simulation.cycle.parameters.CycleParameters`
 
     Time 0 of the jobs lies `warm_up` seconds into the host traces. Raises InputError and its kin
-    for what cannot be used. Source: Bagchi et al., the FALCON and iShare slides.
+    for unusable input. Source: Bagchi et al., the FALCON and iShare slides.
 
     Examples
     --------

@@ -155,8 +155,8 @@ def promise_table(run: ToldRun) -> tuple[Block, ...]:
         for one in run.promised
     ]
     caption = (
-        "That a job ends on the host on which it begins a stay. Where the interval holds what was "
-        "said on average, it cannot be faulted."
+        "The probability that a job ends on the host where it begins a stay. If the interval "
+        "includes the average stated probability, the forecast is consistent with it."
     )
     return (tabled("promises", columns, values, caption=caption),) if values else ()
 

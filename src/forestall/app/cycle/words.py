@@ -161,7 +161,7 @@ def on_failures(
     if not count:
         return ""
     if not total:
-        return "No host left its guest: no job had to be started again."
+        return "No host left its guest: no job had to be restarted."
     causes = [WHY[n].format(words.percent(left[n] / total)) for n in LEFT if left[n]]
     share = f", {words.percent(lost / useful)} of the useful work" if useful and lost else ""
     return (
@@ -196,8 +196,8 @@ def on_promises(
     if score is not None:
         alike = kept / count * (1 - kept / count)
         text += (
-            f" The Brier score is {score:.4f} (0 is perfect; saying "
-            f"{words.percent(kept / count)} of every stay would have scored {alike:.4f})."
+            f" The Brier score is {score:.4f} (0 is perfect; stating "
+            f"{words.percent(kept / count)} for every stay would have scored {alike:.4f})."
         )
     return text
 

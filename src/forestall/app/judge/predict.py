@@ -244,21 +244,21 @@ def answer_report(answer: Mapping[str, Any], top: int) -> Report:
     rows = answer["nodes"]
     verdict = (
         f"{answer['predictor']['name']}: within {format_duration(answer['ahead_s'])} from "
-        f"{answer['at']}, {answer['expected_failures']:.3g} failures are expected of "
-        f"{len(rows):,} nodes; that any fails: {answer['any_failure_probability']:.4f}"
+        f"{answer['at']}, {answer['expected_failures']:.3g} failures expected on {len(rows):,} "
+        f"nodes; probability of at least one: {answer['any_failure_probability']:.3f}"
     )
     named = any(row["name"] is not None for row in rows)
     columns: list[Column] = [
         ("Node", "node", str),
         *([("Name", "name", lambda name: name or "")] if named else []),
-        ("Fails within it", "failure_probability", lambda risk: f"{risk:.6f}"),
+        ("Probability of failure", "failure_probability", lambda risk: f"{risk:.6f}"),
         ("Median time to failure", "median_time_to_failure_hours", _spoken_hours),
     ]
     right = (0, len(columns) - 2, len(columns) - 1)
     body: tuple[Block, ...] = (Table.by("nodes", columns, rows[:top], right=right, most=0),)
     if len(rows) > top:
         left = len(rows) - top
-        body += (Prose(f"... and {left:,} nodes of less risk ({{top}} N, {{json}})"),)
+        body += (Prose(f"... and {left:,} nodes at lower risk ({{top}} N, {{json}})"),)
     return Report("Prediction", "", (Section("nodes", "", body=body),), (verdict,), closing=())
 
 
@@ -271,7 +271,7 @@ def trained_report(told: Mapping[str, Any]) -> Report:
     until = spoken(told["trained_until_s"], told["origin_unix_s"])
     rows = [
         ("predictor", f"{told['name']}: {told['summary']}"),
-        ("learnt from", f"{told['trained_failures']:,} failures of {told['nodes']:,} nodes"),
+        ("learned from", f"{told['trained_failures']:,} failures of {told['nodes']:,} nodes"),
         ("up to", until),
         *((one["action"], one["text"]) for one in told["remarks"]),
         ("file", told["file"]),
@@ -302,11 +302,13 @@ def _informed(learner: Learner, since: Sources) -> Learner:
     later = since.read(known)
     if (known.origin is None) is not (later.origin is None):
         dates = "without" if known.origin is None else "with"
-        raise ParameterError("since", str(since.failures), f"a log {dates} dates, as it learnt")
+        raise ParameterError(
+            "since", str(since.failures), f"a log {dates} dates, like the one it learned from"
+        )
     if known.origin is not None and later.origin is not None:
         later = later.moved(later.origin - known.origin)
     if later.end <= known.end:
-        allowed = f"a log that goes on after {spoken(known.end, known.origin)}"
+        allowed = f"a log that continues after {spoken(known.end, known.origin)}"
         raise ParameterError("since", str(since.failures), allowed)
     if known.metrics is not None and later.metrics is not None:
         mine, theirs = known.metrics.names, later.metrics.names

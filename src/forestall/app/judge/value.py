@@ -212,12 +212,12 @@ def verdict(rows: Sequence[Mapping[str, Any]]) -> str:
 COLUMNS: Final[tuple[Column, ...]] = (
     ("Predictor", "predictor", str),
     ("QoS", "qos", "{:.4f}".format),
-    ("Regained", "regained", or_dash("{:.0%}".format)),
+    ("Regained", "regained", or_dash(lambda share: f"{100 * share:.0f} %")),
     ("Lost (node-h)", "lost_node_hours", "{:,.0f}".format),
-    ("Saved", "saved", or_dash("{:.0%}".format)),
-    ("Utilization", "utilization", "{:.1%}".format),
-    ("Kept", "kept", "{:.1%}".format),
-    ("Promised", "promised", "{:.1%}".format),
+    ("Saved", "saved", or_dash(lambda share: f"{100 * share:.0f} %")),
+    ("Utilization", "utilization", lambda share: f"{100 * share:.1f} %"),
+    ("Kept", "kept", lambda share: f"{100 * share:.1f} %"),
+    ("Promised", "promised", lambda share: f"{100 * share:.1f} %"),
 )
 
 

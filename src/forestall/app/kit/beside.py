@@ -80,7 +80,7 @@ class Beside:
         """Raise ParameterError where a predictor learnt from other metrics."""
         known = learner.seen.metrics
         if self.metrics is not None and known is not None and known.names != self.metrics.names:
-            allowed = f"the metrics that {learner.name} learnt from: {', '.join(known.names)}"
+            allowed = f"the metrics that {learner.name} learned from: {', '.join(known.names)}"
             raise ParameterError("metrics", ", ".join(self.metrics.names), allowed)
         lacking = [name for name in ("events", "metrics")
                    if name in learner.needs and getattr(self, name) is None]  # fmt: skip

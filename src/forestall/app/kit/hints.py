@@ -19,8 +19,9 @@ def on_unseen(seen_to: int, start: int) -> str:
     if gap < LONG_GAP:
         return ""
     return (
-        f"the predictor knows of nothing in the {format_duration(gap)} before the run, and takes "
-        "it that no node failed then; train it up to the run (predict train {until}, or {train})"
+        f"the predictor knows nothing of the {format_duration(gap)} before the run, and assumes "
+        "that no node failed then; train it up to the run (predict train {until}, or "
+        "{train})"
     )
 
 
@@ -36,17 +37,17 @@ def on_failures(
     if fold >= 2 and fold == int(fold):
         found.append(
             f"the failure log has {failures.nodes:,} nodes, {int(fold)} times the machine's; "
-            f"{{fold_nodes}} {int(fold)} takes {int(fold)} neighbours as one"
+            f"{{fold_nodes}} {int(fold)} merges {int(fold)} neighboring nodes into one"
         )
     if played == 0:
         found.append(
-            f"no failure came about: those on the machine's nodes are not between "
-            f"{format_duration(first)} and {format_duration(last)}, when the jobs are"
+            "no failure occurred: those on the machine's nodes are not between "
+            f"{format_duration(first)} and {format_duration(last)}, the time of the jobs"
         )
     end = int(failures.time[0]) + failures.span
     if end < last and not parameters.repeat_failures:
         found.append(
             f"the failure log ends after {format_duration(end)} and the jobs after "
-            f"{format_duration(last)}; {{repeat_failures}} starts it again"
+            f"{format_duration(last)}; {{repeat_failures}} repeats it"
         )
     return found

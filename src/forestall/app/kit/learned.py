@@ -50,7 +50,7 @@ class Learned:
 
     @classmethod
     def trained(cls, name: str, log: TrainingLog, nodes: int, beside: Beside = NOTHING) -> Learned:
-        """Return a predictor that has learnt from a training log, and from the events and metrics
+        """Return a predictor that has learned from a training log, and from the events and metrics
         `beside` it, on the clock of the run."""
         learner = new_learner(name)
         past = beside.training(log, nodes) if beside else log.failures
@@ -87,7 +87,7 @@ def _check_names(path: Path, seen: Observations, run: Failures) -> None:
             raise ParameterError(
                 "predictor",
                 str(path),
-                f"one that learnt of the same nodes: its node {number} is {one}, that of "
+                f"one that learned from the same nodes: its node {number} is {one}, that of "
                 f"{run.source} is {other} (predict train {{until}} on that log, or {{train}})",
             )
 
@@ -103,9 +103,9 @@ def _check_not_seen(path: Path, learner: Learner, run: Failures) -> None:
         raise ParameterError(
             "predictor",
             str(path),
-            f"one that has not learnt from the run's failures: it knows {seen.failures.source} up "
-            f"to {spoken(seen.end, None)}, and the run begins at {spoken(begins, None)} of that "
-            "log (predict train {until})",
+            f"one that has not learned from the run's failures: it knows {seen.failures.source} "
+            f"up to {spoken(seen.end, None)}, and the run begins at {spoken(begins, None)} of "
+            "that log (predict train {until})",
         )
 
 

@@ -34,7 +34,7 @@ FOLDER_FILES = (*OTHER_RUN_FILES, *RUN_FILES)
 
 @dataclass(frozen=True, repr=False)
 class RunResult(ShownResult, Generic[Outcome]):
-    """What a simulation gave; `table` is that of its jobs, `to_dict` its summary.
+    """The result of a simulation; `table` is that of its jobs, `to_dict` its summary.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class KeptBook:
         try:
             return SiteBook(load_book(self._path))
         except InputError as error:
-            self._tell(f"the site's book begins anew: {error}")
+            self._tell(f"the site's book starts over: {error}")
             return SiteBook()
 
     def keep(self, *, now: bool = False) -> None:
@@ -51,4 +51,4 @@ class KeptBook:
         try:
             save_book(self.site.book, self._path)
         except InputError as error:
-            self._tell(f"the site's book is not kept: {error}")
+            self._tell(f"the site's book is not saved: {error}")

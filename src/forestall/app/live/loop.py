@@ -74,7 +74,7 @@ class CycleLoop:
             said = f"{type(error).__name__}: {error}"
             self._desk.failed(said)
         if said != self._said:
-            self._tell(f"cycle failed: {said}" if said else "cycles go on")
+            self._tell(f"cycle failed: {said}" if said else "cycles continue")
             self._said = said
         return not said
 

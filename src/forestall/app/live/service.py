@@ -120,7 +120,7 @@ def simulated_service(settings: LiveSettings, asked: SimulatedOptions, tell: Tel
         cluster = SimulatedCluster(world, asked.seed, asked.speed, ahead)
         taken = cluster.take_over(ledger)
         if taken:
-            tell(f"the simulated cluster begins anew with the jobs of {taken} open promises")
+            tell(f"the simulated cluster starts over with the jobs of {taken} open promises")
         guard = _lively(settings, 2 * ahead)
         clock = cluster.clock
         actor = ClusterActor(

@@ -79,7 +79,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
         measured("restarts", "Restarts", summary.get("restarts"), "count",
                  _restarted(summary), say_.count),
         measured("failures_played", "Failures", summary.get("failures_played"), "count",
-                 f"while jobs were there; {hit} of them hit a job", say_.count),
+                 f"during the run; {hit} of them hit a job", say_.count),
         measured("makespan", "Makespan", summary.get("makespan"), "seconds",
                  "from first submission to last finish", say_.duration),
         *vault_facts(summary),
@@ -102,7 +102,7 @@ def near(summary: Summary) -> tuple[Fact, ...]:
 
 def _restarted(summary: Summary) -> str:
     """Say what restarts are, and what spares did for them."""
-    told, text = summary.get("spares"), "of jobs that a failure had ended"
+    told, text = summary.get("spares"), "of jobs that a failure had stopped"
     if not told:
         return text
     at_once, on_spares = say_.count(told["at_once"]), say_.count(told["on_spares"])
@@ -137,11 +137,11 @@ def users(summary: Summary) -> tuple[Fact, ...]:
     kept = say_.number(told.get("value_kept")) or 0.0
     return (
         measured("users_left", "Jobs never submitted", told.get("left"), "count",
-                 f"of {say_.count(jobs)}: no offer was what their users want", say_.count),
+                 f"of {say_.count(jobs)}: no offer was acceptable to their users", say_.count),
         measured("users_took", "Offers taken", took, "count",
                  f"{first} of them the first one; {again} users asked again", say_.count),
         measured("users_value", "Value kept", kept / value if value else None, "ratio",
-                 "of what all jobs would be worth done at once; "
+                 "of the value of all jobs if done at once; "
                  f"{say_.figure(told.get('value_promised'))} promised, {say_.figure(kept)} kept",
                  say_.percent),
     )  # fmt: skip

@@ -76,7 +76,7 @@ def calibration(jobs: pl.DataFrame) -> Figure:
     margin = (1 - low) * 0.03
     above.set_xlim(low - margin, 1 + margin)
     above.set_ylim(low - margin, 1 + margin)
-    dress(above, "Were promises worth what they said?", "", "Share of promises kept")
+    dress(above, "Were the promises calibrated?", "", "Share of promises kept")
     dress(below, "", "Promised probability", "Promises\n(count)")
     legend(above, loc="upper left", bbox_to_anchor=None, ncols=1)
     return figure

@@ -57,7 +57,7 @@ def gantt(
     draw_failures(axes, failures, window, clock)
     axes.set_xlim(*clock(window))
     axes.set_ylim(-0.5, nodes - 0.5)
-    dress(axes, "Who was where", clock.label("the first submission"), "Node (number)")
+    dress(axes, "Which job ran where", clock.label("the first submission"), "Node (number)")
     axes.grid(visible=False)
     explain(figure, len(failures) > 0)
     return figure
@@ -161,14 +161,14 @@ def explain(figure: Figure, failing: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    entries: list[Patch | Line2D] = [Patch(facecolor=TINTS[0], label="run (a colour per job)")]
+    entries: list[Patch | Line2D] = [Patch(facecolor=TINTS[0], label="run (one color per job)")]
     if failing:
         entries += [
             Patch(
                 facecolor="white", edgecolor=VERMILLION, hatch="////", label="ended by a failure"
             ),
             Line2D([], [], color=BLACK, marker="X", linestyle="none", label="failure, hit a job"),
-            Line2D([], [], color=INK, marker="x", linestyle="none", label="failure, hit none"),
+            Line2D([], [], color=INK, marker="x", linestyle="none", label="failure, hit no job"),
             Patch(facecolor=DOWN, label="down"),
         ]
     legend(

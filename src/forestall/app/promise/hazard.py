@@ -33,7 +33,7 @@ def at_start(predictor: object, settings: Parameters, start: int) -> HazardPredi
     ParameterError where it is no HazardPredictor, or knows of what comes later.
     """
     if not isinstance(predictor, HazardPredictor):
-        allowed = "a HazardPredictor that has learnt from a training log"
+        allowed = "a HazardPredictor that has learned from a training log"
         raise ParameterError("predictor", "hazard", allowed)
     if predictor.end > start:
         raise ParameterError(

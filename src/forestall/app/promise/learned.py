@@ -89,7 +89,7 @@ def _when(time: int, log: Failures) -> str:
 def plugin_of(
     predictor: Predictor | None, placement: Placement | None, settings: Parameters, period: int = 0
 ) -> Plugin:
-    """Return what answers in the place of compiled predictors and placement rules. Raises
+    """Return what answers instead of compiled predictors and placement rules. Raises
     ParameterError for another policy than the promise."""
     if not settings.entry.promises:
         raise ParameterError(

@@ -90,7 +90,7 @@ def write_event_log(
     """Write `events.csv` (what the engine was told), `decisions.csv` (what it answered) and
     `foreseen.csv` (the failures that its predictor knew of), or `hazard.csv` (what a hazard
     predictor knew of each node when the run began), or `predictions.npz` (the answers of one that
-    has learnt)."""
+    has learned)."""
     log, ids = outcome.log, outcome.workload.jobs.job.tolist()
     told = logs.records_of(log.events, {"kind": EventKind}, about=_about(outcome))
     columns = EVENTS if _users(outcome) is None else (*EVENTS, USER)

@@ -90,7 +90,7 @@ def report(run: ToldRun) -> Report:
         summary,
         Parameters,
         parameters=parameters_shown(summary),
-        title="What the promises were worth" if run.made else "How the jobs fared",
+        title="How well the promises held" if run.made else "How the jobs fared",
         headline=headline(summary),
         sections=sections_of(run, SECTIONS),
         verdict=(words.on_promises(summary), words.on_work(summary), words.on_waiting(summary)),
@@ -139,9 +139,9 @@ def top(summary: Summary) -> tuple[Fact, ...]:
                  f"mean {say_.duration(wait.get('mean'))}, 95 % within "
                  f"{say_.duration(wait.get('p95'))}", say_.duration),
         measured("restarts", "Restarts", summary.get("restarts"), "count",
-                 "of jobs that a failure had ended", say_.count),
+                 "of jobs that a failure had stopped", say_.count),
         measured("checkpoints", "Checkpoints", summary.get("checkpoints"), "count",
-                 f"performed; {skipped:,.0f} skipped as not worth their time", say_.count),
+                 f"performed; {skipped:,.0f} skipped because they would not have paid", say_.count),
     )  # fmt: skip
 
 
@@ -172,7 +172,7 @@ def node_time(run: ToldRun) -> Section:
 
 def promises(run: ToldRun) -> Section:
     """Return promises by decile, with counts and 95 % intervals."""
-    alt = "Share of promises kept over the probability promised. " + words.on_promises(run.summary)
+    alt = "Share of promises kept over the promised probability. " + words.on_promises(run.summary)
     figure = Figure("calibration", lambda: figures.calibration(run.jobs), alt)
     columns: list[Column] = [
         (ENDS, "Promised probability", lambda tenth: f"{tenth[0]:.1f} to {tenth[1]:.1f}"),
@@ -186,7 +186,9 @@ def promises(run: ToldRun) -> Section:
          wilson(round(one["kept_share"] * one["count"]), one["count"]))
         for one in run.summary.get("calibration") or [] if one["count"]
     ]  # fmt: skip
-    caption = "Where the interval holds what was promised, the promises cannot be faulted."
+    caption = (
+        "If the interval includes the promised probability, the promises are consistent with it."
+    )
     told: Table | Prose = Prose("This policy makes no promises.")
     if values:
         told = tabled("calibration", columns, values, caption=caption)
@@ -225,7 +227,9 @@ def chart(run: ToldRun) -> Section:
 
     alt = "Gantt chart of the runs of jobs on nodes, with failures and outages."
     caption = "" if run.gantt_span else "The part of the log in which failures hit most jobs."
-    return Section("gantt", "Who was where", body=run.drawn(Figure("gantt", draw, alt, caption)))
+    return Section(
+        "gantt", "Which job ran where", body=run.drawn(Figure("gantt", draw, alt, caption))
+    )
 
 
 def lost_work(run: ToldRun) -> Section:
@@ -293,7 +297,7 @@ SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
 
 
 def parameters_shown(summary: Summary) -> dict[str, object]:
-    """Return the parameters, and the numbers of a predictor that has learnt in place of the
+    """Return the parameters, and the numbers of a predictor that has learned in place of the
     accuracy, which it has none of."""
     parameters = dict(summary.get("parameters") or {})
     told = dict(summary.get("predictor") or {"name": "trace"})

@@ -37,13 +37,14 @@ _FILES_ONLY: Final = ("maintenance", "checkpoints")
 
 @dataclass(frozen=True, repr=False)
 class Result(RunResult[Outcome]):
-    """What a simulation gave; see `RunResult`.
+    """The result of a simulation; see `RunResult`.
 
     Attributes
     ----------
     own_rules : whether a predictor or placement rule of the user's own took part
     predictor : what promised, as it was when the run began; None for the trace predictor
-    answers : what was asked of a predictor that has learnt, `forestall.predict.tabulated.Tabulated`
+    answers : what was asked of a predictor that has learned,
+        `forestall.predict.tabulated.Tabulated`
     outages : planned outages, `forestall.model.failures.PlannedOutages`; None where none were given
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 JOB, NODE = 600, 200
 """Bytes that a job and a node take in a run, about: arrays, tables, and what is written."""
-WITH_BESIDE: Final = "a predictor that has learnt, with {events} or {metrics}"
+WITH_BESIDE: Final = "a predictor that has learned, with {events} or {metrics}"
 
 
 def simulate(
@@ -77,15 +77,15 @@ def simulate(
         "trace" means a trace predictor of the parameter `accuracy`
     placement : "fault-aware", "least", "first", or a function (free, size, risk, start, end) ->
         nodes; None means fault-aware for the promise policy and first for the classic ones
-    events, metrics : what a predictor that has learnt goes by beside failures: logs, or their
+    events, metrics : what a predictor that has learned goes by beside failures: logs, or their
         files; at any moment it knows of those before it
     maintenance : planned outages, which come and are foreseen with probability 1: a CSV file
         start,end[,nodes], or text such as "10d/10d8h 0-15; 20d/20d4h"
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
-    progress : called now and then with the number of jobs done and of all jobs
+    progress : called periodically with the number of jobs done and of all jobs
     **parameters : see `forestall.simulation.promise.parameters.Parameters`
 
-    Raises InputError and its kin for what cannot be used.
+    Raises InputError and its kin for unusable input.
 
     Examples
     --------

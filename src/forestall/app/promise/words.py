@@ -21,13 +21,15 @@ def on_promises(summary: Summary) -> str:
     made, promised = promises_made(summary)
     kept = number(summary.get("promises_kept"))
     if not made or kept is None:
-        return "No promises were made under this policy, so there are none to account for."
+        return "This policy makes no promises."
     broken, expected = made * (1 - kept), made * (1 - promised)
     # Two standard deviations of independent promises, and one promise more: nothing is waved
     # through.
     chance = 2 * sqrt(made * max(promised * (1 - promised), 0)) + 1
     if abs(broken - expected) <= chance:
-        verdict = "The promises were honest: what was promised is what came true"
+        verdict = (
+            "The promises were calibrated: the observed share is consistent with the promised one"
+        )
     else:
         verdict = (
             "The promises were cautious" if broken < expected else "The promises were too bold"
@@ -58,8 +60,8 @@ def on_work(summary: Summary) -> str:
         return text + "No work was lost to failures."
     share = f", {percent(lost / useful)} of the useful work" if useful else ""
     restarts = number(summary.get("restarts")) or 0
-    again = f" Jobs had to be started again {restarts:,.0f} times." if restarts > 1 else ""
-    again = " One job had to be started again." if restarts == 1 else again
+    again = f" Jobs had to be restarted {restarts:,.0f} times." if restarts > 1 else ""
+    again = " One job had to be restarted." if restarts == 1 else again
     return f"{text}Failures destroyed {node_hours(lost)}{share}.{again}"
 
 

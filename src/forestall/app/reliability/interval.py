@@ -39,7 +39,7 @@ USUAL = "5m"
 HOPELESS = 1e-6
 """At no higher efficiency than this, checkpoints are as good as never finished."""
 WHY: Final = {
-    "nodes": "how many is the answer",
+    "nodes": "the number of nodes is the answer",
     "work": "the interval is that of a long job",
 }
 PROMISES = (0.5, 0.9, 0.99)
@@ -149,7 +149,7 @@ def rate_json(rate: MeasuredRate) -> dict[str, Any]:
 def answer(asked: IntervalQuestion, rate: MeasuredRate | None = None) -> IntervalAnswer:
     """Return the answer to ``forestall interval``; ParameterError names the option.
 
-    A measured `rate` stands in the place of the MTTF. With a recall r only 1 - r of the failures
+    A measured `rate` stands instead of the MTTF. With a recall r only 1 - r of the failures
     are unforeseen, and the interval grows to sqrt(2 M C / (1 - r)) to first order (Aupy, Robert,
     Vivien and Zaidouni, arXiv 1207.6936).
     """
@@ -293,7 +293,7 @@ def verdict(answer: IntervalAnswer) -> str:
     best = answer.found.choices[-1]
     every = f"Checkpoint every {clock(best.interval)} of work"
     if answer.unsaved:
-        every = "Take no checkpoint, the job is short beside the time between failures"
+        every = "Take no checkpoint, as the job is short compared with the time between failures"
     return f"{every}: efficiency {percent(best.efficiency)}, overhead {percent(best.overhead)}."
 
 
@@ -301,7 +301,7 @@ def _nodes_for(answer: IntervalAnswer, wanted: WantedInterval) -> str:
     """Return in a sentence how many nodes the wanted interval allows."""
     least = clock(wanted.interval)
     if not wanted.nodes:
-        return f"Not even a job of one node has a best interval of {least}: its is shorter."
+        return f"Even a job on one node has a best interval shorter than {least}."
     best = answer.found.choices[-1]
     many = "node" if wanted.nodes == 1 else "nodes"
     return (
@@ -332,13 +332,13 @@ def _assumptions(answer: IntervalAnswer, assumed: str) -> Section:
         lines += _measured(answer)
     if answer.recall:
         lines.append(
-            f"A predictor foresees {100 * answer.recall:g} % of the failures, and work is saved in "
-            "time. What acting on its alarms costs, false ones too, comes on top."
+            f"A predictor foresees {100 * answer.recall:g} % of the failures in time to save "
+            "the work. The cost of acting on its alarms, including false ones, is not included."
         )
     if answer.wanted is not None:
         lines.append(
-            f"The closed form allows {answer.wanted.formula:,.1f} nodes: it is of first order, and "
-            "takes all nodes as new at each failure."
+            f"The closed form allows {answer.wanted.formula:,.1f} nodes: it is of first order, "
+            "and assumes that all nodes are new at each failure."
         )
     lines.append(f"Assumes: {answer.found.assumes}.")
     if assumed:
@@ -352,7 +352,8 @@ def _measured(answer: IntervalAnswer) -> list[str]:
     lines = [f"Measured: {answer.measured.text}"]
     if answer.shape != 1:
         lines.append(
-            "Measured is the MTTF alone, as time in service over failures; the shape is as told."
+            "Only the MTTF is measured, as time in service over failures; the shape is the one "
+            "given."
         )
     low, high = answer.ends
     if answer.hopeless or low is None:
@@ -362,7 +363,7 @@ def _measured(answer: IntervalAnswer) -> list[str]:
     until = "upwards" if high is None else f"to {clock(high) if high < work else 'no checkpoint'}"
     same = low >= work and high is not None and high >= work
     ends = said if same else f"{said} {until}"
-    return [*lines, f"The best interval at the ends of that: {ends}."]
+    return [*lines, f"The best interval at the ends of that interval: {ends}."]
 
 
 def _job(answer: IntervalAnswer) -> tuple[Section, ...]:
@@ -378,8 +379,8 @@ def _job(answer: IntervalAnswer) -> tuple[Section, ...]:
 def _completion(answer: IntervalAnswer, job: CompletionTime) -> tuple[Block, ...]:
     """Return the job's mean, and by when it is done with some probabilities."""
     if not job.mean() < ENDLESS:
-        return (Prose("With these failures the job practically never ends."),)
-    told = f"The job: {clock(job.unhindered)} without failures, {clock(job.mean())} in the mean."
+        return (Prose("With these failures the job practically never finishes."),)
+    told = f"The job: {clock(job.unhindered)} without failures, {clock(job.mean())} on average."
     promises = list(zip(PROMISES, answer.deadlines, strict=True))
     rows = [(f"{100 * p:g} % done by", clock(deadline)) for p, deadline in promises]
     records = [{"probability": p, "deadline_s": deadline} for p, deadline in promises]
@@ -387,7 +388,10 @@ def _completion(answer: IntervalAnswer, job: CompletionTime) -> tuple[Block, ...
     if not answer.approximate:
         return Prose(told), table
     how = job.method.removeprefix("approximation: ")
-    doubt = f"The promises are an approximation ({how}): the mean is good, the spread less so."
+    doubt = (
+        f"The completion times are an approximation ({how}): the mean is accurate, the spread "
+        "less so."
+    )
     return Prose(told), table, Prose(doubt)
 
 

@@ -196,7 +196,7 @@ class IntervalQuestion(Declared):
 
 @dataclass(frozen=True)
 class SparesQuestion(Declared):
-    """How many spares: durations as text. A `measured` rate stands in the place of `mttf` and
+    """How many spares: durations as text. A `measured` rate stands instead of `mttf` and
     `rate`."""
 
     nodes: Annotated[

@@ -75,13 +75,13 @@ def answer(asked: SparesQuestion) -> SparesAdvice:
         return done
 
     low, high = (_answer_at(asked, end) for end in reversed(rate.mttf_ends()))
-    remarks = [f"Measured: {rate.text}", f"At the ends of that: {_range(low, high)}."]
+    remarks = [f"Measured: {rate.text}", f"At the ends of that interval: {_range(low, high)}."]
     if asked.repair == MEASURED:
         remarks.append(f"Repair: {_repair_words(rate)}, as measured.")
     elif asked.pool and asked.repair is None and rate.repair is not None:
         remarks.append(
-            f"Nothing is repaired here. In the records nodes were away for {_repair_words(rate)}: "
-            f"{{repair}} {MEASURED} counts on that."
+            f"Nothing is repaired here. In the records outages lasted {_repair_words(rate)}: "
+            f"{{repair}} {MEASURED} uses that."
         )
     measured = rate_json(rate) | {"spares_low": low, "spares_high": high}
     return replace(
@@ -95,12 +95,12 @@ def _range(low: int | None, high: int | None) -> str:
         return "no number of spares suffices at either"
     if high is None:
         return f"{counted(low, 'spare')} at one, and at the other no number suffices"
-    return f"{low:,} as well" if low == high else f"{low:,} to {counted(high, 'spare')}"
+    return f"also {low:,}" if low == high else f"{low:,} to {counted(high, 'spare')}"
 
 
 def _repair_words(rate: MeasuredRate) -> str:
     assert rate.repair is not None
-    return f"{duration(rate.repair)} in the mean"
+    return f"{duration(rate.repair)} on average"
 
 
 def _answer_at(asked: SparesQuestion, mttf: float) -> int | None:
@@ -173,11 +173,11 @@ def _of_pool(asked: SparesQuestion, seconds: float, mean: float) -> SparesAdvice
     when = (
         f"in {format_duration(seconds)}, without repair"
         if repair is None
-        else (f"at any one moment, with repair in {format_duration(repair)}")
+        else (f"at any given moment, with {format_duration(repair)} repairs")
     )
     sentence = (
-        f"{spares} beside {asked.nodes:,} working nodes: no job waits for a node {when}, "
-        f"with {chance}."
+        f"{spares} beside {asked.nodes:,} working nodes: no job waits for a node {when}, with "
+        f"{chance} probability."
     )
     remarks = [_failures(asked, mean)]
     more: dict[str, Any] = {}
@@ -189,8 +189,8 @@ def _of_pool(asked: SparesQuestion, seconds: float, mean: float) -> SparesAdvice
         more["spares_whole_mission"] = whole
         if whole is not None:
             remarks.append(
-                f"Never short in all of {format_duration(seconds)}, with {chance}: {whole:,} "
-                "(birth-death chain, pool whole at the start)."
+                f"Never short during {format_duration(seconds)}, with {chance} probability: "
+                f"{whole:,} (birth-death chain, pool full at the start)."
             )
     remarks.append(f"{found.assumes[0].upper()}{found.assumes[1:]}.")
     return SparesAdvice(sentence, found, tuple(remarks), mean, more)
@@ -231,8 +231,8 @@ def _ring(asked: SparesQuestion) -> str:
     share = pairs / math.comb(asked.nodes, min(copies, asked.nodes))
     return (
         f"Ring: {asked.copies} copies of each checkpoint; any {copies - 1} lost nodes can be "
-        f"recovered, of the sets of {copies} a share of {100 * share:.6g} %. Copies are not made "
-        "again after a loss, so more spares help only up to what the ring recovers."
+        f"recovered, and {100 * share:.6g} % of the sets of {copies}. Copies are not renewed "
+        "after a loss, so more spares help only up to what the ring recovers."
     )
 
 

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 WORLD: Final = (
-    "Told of the cluster is what was recorded: jobs ran where they ran, nodes failed when they "
-    "failed. With other decisions the cluster would have answered otherwise, so what would have "
-    "become of a promise cannot be known; each is judged by what became of it."
+    "The engine receives what was recorded: jobs ran where they ran, nodes failed when they "
+    "failed. With other decisions the cluster would have behaved differently, so the outcome "
+    "of a promise under them is unknown; each promise is judged by its real outcome."
 )
 NO_LOOKS: Final = (
-    "A ledger holds no looks. Not asked again: what was done for promises at risk; and of the "
-    f"guard's grounds: {'; '.join(UNKNOWN)}. Intents that were refused for those stay refused."
+    "A ledger does not hold the cluster's state. Not decided again: actions for promises at "
+    f"risk, and the guard's reasons: {'; '.join(UNKNOWN)}. Intents that were refused for these "
+    "stay refused."
 )
 
 
@@ -135,7 +136,7 @@ def decile_table(key: str, known: JudgedProbabilities, caption: str = "") -> Tab
         )
         for one in known.rows
     ]  # fmt: skip
-    heads = ("Said", "Promises", "Mean said", "Kept", "Kept share")
+    heads = ("Decile", "Promises", "Mean stated", "Kept", "Kept share")
     return Table.of(key, heads, rows, known.rows, caption=caption)
 
 
@@ -146,19 +147,19 @@ def engine_section(found: LedgerReplayed, other: OtherPlayed) -> Section:
     was, would = found.probabilities
     lead = (
         f"Other decisions in {other.different:,} of {counted(other.again.cycles, 'cycles')}; "
-        f"{len(other.placed):,} of {counted(other.jobs, 'jobs')} first placed otherwise; "
+        f"{len(other.placed):,} of {counted(other.jobs, 'jobs')} first placed differently; "
         f"{len(changed):,} of {counted(len(other.said), 'promises')} with another probability"
         + (f", {none:,} of them not made." if none else ".")
     )
     facts = [
         Fact("cycles_otherwise", "Cycles with other decisions", other.different, "count"),
-        Fact("placed_otherwise", "Jobs first placed otherwise", len(other.placed), "jobs"),
-        Fact("said_otherwise", "Promises said otherwise", len(changed), "count"),
+        Fact("placed_otherwise", "Jobs first placed differently", len(other.placed), "jobs"),
+        Fact("said_otherwise", "Promises with another probability", len(changed), "count"),
     ]
     if was.count:
         facts += [
-            Fact("brier_was", "Brier score, as it was", was.brier, "number", was.count),
-            Fact("brier_other", "Brier score, otherwise", would.brier, "number", would.count),
+            Fact("brier_was", "Brier score, as recorded", was.brier, "number", was.count),
+            Fact("brier_other", "Brier score, what if", would.brier, "number", would.count),
         ]
     body = [part for part in (_scores(was, would), _placed(other), _said(changed)) if part]
     return Section("engine", "With another rule or predictor", lead, tuple(facts), tuple(body),
@@ -169,13 +170,13 @@ def _scores(was: JudgedProbabilities, would: JudgedProbabilities) -> Table | Non
     if not was.count:
         return None
     records = [{"engine": name, **one.as_dict()} for name, one in
-               (("as it was", was), ("otherwise", would))]  # fmt: skip
+               (("as recorded", was), ("otherwise", would))]  # fmt: skip
     rows = [
         (name, f"{one.count:,}", percent(one.said), percent(one.kept / one.count),
          f"{one.brier:.4f}", f"{one.spread:.4f}")
-        for name, one in (("as it was", was), ("otherwise", would))
+        for name, one in (("as recorded", was), ("otherwise", would))
     ]  # fmt: skip
-    heads = ("Engine", "Settled", "Mean said", "Kept", "Brier", "Spread")
+    heads = ("Engine", "Settled", "Mean stated", "Kept", "Brier", "Spread")
     note = "Brier: lower is better. Spread of the probabilities: wider is sharper."
     return Table.of("scores", heads, rows, [_flat(one) for one in records], note=note)
 
@@ -191,7 +192,7 @@ def _placed(other: OtherPlayed) -> Table | None:
     ]
     records = [placed_row(one) for one in other.placed[:MOST]]
     heads = ("Cycle", "When (UTC)", "Job", "Placed", "Otherwise")
-    caption = f"Jobs first placed otherwise: {of_all(len(rows), len(other.placed))}"
+    caption = f"Jobs first placed differently: {of_all(len(rows), len(other.placed))}"
     return Table.of("placed", heads, rows, records, right=(0,), caption=caption) if rows else None
 
 
@@ -214,8 +215,8 @@ def _said(changed: list[SaidOtherwise]) -> Table | None:
         for one in changed[:MOST]
     ]  # fmt: skip
     records = [said_row(one) for one in changed[:MOST]]
-    heads = ("Promise", "Asked (UTC)", "Deadline (UTC)", "Said", "Otherwise", "Became")
-    caption = f"Promises said otherwise: {of_all(len(rows), len(changed))}"
+    heads = ("Promise", "Asked (UTC)", "Deadline (UTC)", "Stated", "What if", "Outcome")
+    caption = f"Promises with another probability: {of_all(len(rows), len(changed))}"
     return Table.of("said", heads, rows, records, right=(3, 4), caption=caption) if rows else None
 
 
@@ -231,17 +232,18 @@ def guard_section(guarded: GuardedAgain) -> Section:
     """Return what other limits would have let pass."""
     changed = guarded.changed
     lead = (
-        f"{len(changed):,} of {counted(len(guarded.judged), 'intents')} judged otherwise by these "
-        f"limits; {guarded.unknown:,} refused on grounds that a ledger does not hold."
+        f"{len(changed):,} of {counted(len(guarded.judged), 'intents')} decided differently "
+        f"under these limits; {guarded.unknown:,} refused for reasons that a ledger does not "
+        "hold."
     )
     words = list(GuardWord)
     rows = []
     for role in (Role.KEEPER, Role.WARDEN):
-        for name, told in zip(("as it was", "otherwise"), guarded.counts(role), strict=True):
+        for name, told in zip(("as recorded", "otherwise"), guarded.counts(role), strict=True):
             rows.append((str(role), name, *(f"{told[word]:,}" for word in words)))
     counts = Table.of("guarded", ("Role", "", *map(str, words)), rows, right=range(2, 6))
     body = [counts, *([_changed(guarded)] if changed else [])]
-    fact = Fact("judged_otherwise", "Intents judged otherwise", len(changed), "count")
+    fact = Fact("judged_otherwise", "Intents decided differently", len(changed), "count")
     return Section("guard", "With other limits", lead, (fact,), tuple(body), notes=(NO_LOOKS,))
 
 
@@ -254,7 +256,7 @@ def _changed(guarded: GuardedAgain) -> Table:
     ]  # fmt: skip
     records = [judged_row(one) for one in shown]
     heads = ("When (UTC)", "Action", "Target", "Was", "Otherwise")
-    caption = f"Intents judged otherwise: {of_all(len(shown), len(guarded.changed))}"
+    caption = f"Intents decided differently: {of_all(len(shown), len(guarded.changed))}"
     return Table.of("judged", heads, rows, records, right=(), caption=caption)
 
 

@@ -15,11 +15,11 @@ from forestall.show.report import Section
 
 _HOUR: Final = 3600
 NOT_KNOWN: Final = (
-    "Played again is the rule `risk`; of the others a ledger holds only what they proposed, so a "
-    "rule that was off then cannot be tried. Not known: who foresaw a failure, so that all "
-    "forecasts are trusted as one; whether a person would have agreed, and the guard let it pass; "
-    "jobs that shared nodes; whether other nodes were free for those that would have run "
-    "elsewhere; failures that a drain or reboot would have kept from coming."
+    "Only the rule `risk` is replayed; of the others a ledger holds only the proposals, so a "
+    "rule that was off cannot be tried. Unknown: which predictor foresaw a failure, so all "
+    "forecasts share one trust; whether a person would have agreed and the guard would have "
+    "let it pass; jobs that shared nodes; whether other nodes were free for jobs that would "
+    "have run elsewhere; failures that a drain or reboot would have prevented."
 )
 
 
@@ -29,8 +29,8 @@ def rules_section(ruled: RuledAgain) -> Section:
     came = sum(one.came for one in new)
     saved, spent = (sum(getattr(one, name) for one in new) / _HOUR for name in ("saved", "spent"))
     count = counted(len(ruled.drains), "drains")
-    lead = f"These rules would have wanted {count} before failures that were foreseen"
-    lead += f"; {len(ruled.drains) - len(new):,} of them of nodes that were taken out then."
+    lead = f"These rules would have proposed {count} before foreseen failures"
+    lead += f"; {len(ruled.drains) - len(new):,} of them for nodes that were out of service then."
     if new:
         low, high = wilson(came, len(new))
         lead += (
@@ -41,7 +41,7 @@ def rules_section(ruled: RuledAgain) -> Section:
         )
     body = [*_proposed(ruled), *_drains(ruled)]
     facts = (
-        Fact("drains_otherwise", "Drains wanted otherwise", len(ruled.drains), "count"),
+        Fact("drains_otherwise", "Drains with these rules", len(ruled.drains), "count"),
         Fact("failures_in_time", "Failures of drained nodes", ruled.came, "count"),
         Fact("failures_seen", "Failures seen", ruled.failures, "count"),
     )
@@ -54,7 +54,7 @@ def _proposed(ruled: RuledAgain) -> list[Table]:
         (rule, f"{count:,}", f"{count - ruled.left_out.get(rule, 0):,}")
         for rule, count in sorted(ruled.proposed.items())
     ]
-    caption = "Drains that were proposed, and how many of these would be again"
+    caption = "Drains that were proposed, and how many would be proposed again"
     heads = ("Rule", "Proposed", "Otherwise")
     return [Table.of("proposed", heads, rows, right=(1, 2), caption=caption)] if rows else []
 
@@ -70,7 +70,7 @@ def _drains(ruled: RuledAgain) -> list[Table]:
     ]  # fmt: skip
     heads = ("When (UTC)", "Node", "Foreseen", "For", "Failed", "Out then", "Saves, node-h",
              "Costs, node-h")  # fmt: skip
-    caption = f"Drains wanted otherwise: {of_all(len(shown), len(ruled.drains))}"
+    caption = f"Drains with these rules: {of_all(len(shown), len(ruled.drains))}"
     records = [drain_row(one) for one in shown]
     if not rows:
         return []

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Tell = Callable[[Summary, str, Any], str]
 MEANS: Final = (
-    "Means over seeds; from three seeds on that do not all give the same, ± is half their 95 % "
-    "interval (Student's t over seeds: it does not tell what another log would give)."
+    "Means over seeds; from three seeds on, ± is half the 95 % interval, unless all give the "
+    "same value (Student's t over seeds: it does not show what another log would give)."
 )
 MOST_ROWS: Final = 1000
 """Rows of a sweep that its page shows; the table beside it has all."""
@@ -49,7 +49,7 @@ def comparison(
         "star.",
         (
             Section("measures", "Measures", body=(measured(summaries, measures),)),
-            Section("differences", "What differs", body=(differences(summaries, tell),)),
+            Section("differences", "Parameters that differ", body=(differences(summaries, tell),)),
             calibrations(promising),
             *(
                 Section(f"run_{k}", name, body=tuple(Prose(one_of(run)) for one_of in TOLD))
@@ -88,10 +88,10 @@ def calibrations(summaries: Mapping[str, Summary]) -> Section:
     figure = Figure(
         "calibration",
         lambda: calibration_side_by_side(summaries),
-        "Share of promises kept over the probability promised, a line for each run.",
+        "Share of promises kept over the promised probability, a line for each run.",
     )
     body = (figure,) if any(words.promises_made(one)[0] for one in summaries.values()) else ()
-    return Section("calibration", "Were promises worth what they said?", body=body)
+    return Section("calibration", "Were the promises calibrated?", body=body)
 
 
 def differences(summaries: Mapping[str, Summary], tell: Tell) -> Block:

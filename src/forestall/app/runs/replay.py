@@ -58,7 +58,7 @@ class Replayed(ShownResult):
     def verdict(self) -> str:
         """Whether decisions are the same, in words."""
         if self.same:
-            also = ", but the files beside tell otherwise" if self.unlike else ""
+            also = ", but the other files disagree" if self.unlike else ""
             return f"{self.decisions:,} decisions, every byte the same{also}"
         return f"decisions differ, first in line {self.line} of {DECISION_LOG}"
 
@@ -71,7 +71,7 @@ class Replayed(ShownResult):
         sections: tuple[Section, ...] = (self._lines(),)
         if self.unlike:
             body = (Listing(self.unlike),)
-            sections = (*sections, Section("unlike", "What the files beside tell", body=body))
+            sections = (*sections, Section("unlike", "What the other files say", body=body))
         return Report("Replay", f"{titled(self.verdict)}.", sections, closing=())
 
     def _lines(self) -> Section:

@@ -81,7 +81,7 @@ class Settings:
 
 
 def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
-    """Return what these options say; InputError and its kin for what cannot be.
+    """Return what these options say; InputError and its kin for invalid arguments.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def settings_of(log: Path, values: Mapping[str, Any]) -> Settings:
 
 
 def learnt_of(values: Mapping[str, Any], model: Model = PROMISE) -> Path | str | None:
-    """Return the file, or the name, of a predictor that has learnt; None for those that a name is
+    """Return the file, or the name, of a predictor that has learned; None for those that a name is
     enough for.
 
     Raises ParameterError for what is neither.
@@ -130,7 +130,7 @@ def learnt_of(values: Mapping[str, Any], model: Model = PROMISE) -> Path | str |
 
 
 def asked_of(points: Iterable[AnyParameters], learnt: Path | str | None) -> frozenset[Path | str]:
-    """Return the predictors that runs with these parameters ask; `learnt` in the place of all."""
+    """Return the predictors that runs with these parameters ask; `learnt` instead of all."""
     if learnt is not None:
         return frozenset({learnt})
     named = (getattr(point, "predictor", None) for point in points)
@@ -215,8 +215,8 @@ def check_hosts(values: Mapping[str, Any], model: Model) -> None:
         raise ParameterError("hosts", str(values["hosts"]), allowed)
     if "hosts" not in values and "failures" not in values:
         raise InputError(
-            "guests need hosts: {hosts} FILE, samples of their load, or {failures} FILE, when they "
-            "were down (forestall traces generate hosts makes some up)"
+            "guests need hosts: {hosts} FILE with samples of their load, or {failures} FILE "
+            "with the times they were down (forestall traces generate hosts makes an example)"
         )
 
 
@@ -246,7 +246,7 @@ def read_config(path: Path, known: Iterable[str]) -> dict[str, Any]:
             raise TraceError(path, f"unknown option {shown(key)}{hint}")
         if name in options:
             raise TraceError(
-                path, f"option {shown(key)} is there twice, once with - and once with _"
+                path, f"option {shown(key)} is given twice, once with - and once with _"
             )
         options[name] = value
     return options

@@ -112,7 +112,7 @@ class Plan:
 
 
 def plan_of(log: Path, values: Mapping[str, Any]) -> Plan:
-    """Return the plan that these options say; InputError and its kin for what cannot be.
+    """Return the plan that these options say; InputError and its kin for invalid arguments.
 
     `values` holds options by key; parameters may be ranges ``from:to:by`` and lists ``a,b,c``, and
     who decides an object or a class of the user's own.

@@ -119,7 +119,7 @@ def read_points(path: Path, fingerprint: str, count: int) -> dict[int, Measures]
         if first.get("sweep") != fingerprint:
             raise InputError(
                 f"{path.parent}: holds a sweep of other logs, parameters or another version; "
-                f"choose another folder, or {{force}} to do it anew"
+                "choose another folder, or use {force} to start over"
             )
         values = [value for value in map(value_of, file) if value is not None]
     return {v["point"]: v["measures"] for v in values if _is_point(v, count)}

@@ -121,11 +121,11 @@ def sweep(
         results do not depend on it
     force : write into a folder that holds something else
     report : draw figures and write `report.html`
-    progress : called now and then with the number of points done and of all points
+    progress : called periodically with the number of points done and of all points
     **options : the options of `forestall sweep` by their keys; parameters take lists of values, and
         ``policy`` (``strategy``, ``scheduler``) policies of your own, or their classes, among them
 
-    Raises InputError and its kin for what cannot be used; ParameterError for what is your own and
+    Raises InputError and its kin for unusable input; ParameterError for what is your own and
     cannot be made anew in another process.
     """
     for name in options.keys() - set(known_options()):
@@ -188,8 +188,8 @@ def run_sweep(
                     progress(len(kept.done), total)
         except KeyboardInterrupt:
             raise Interrupted(
-                f"interrupted; {len(kept.done)} of {total} points are kept in {out}, and the same "
-                "command goes on from there"
+                f"interrupted; {len(kept.done)} of {total} points are kept in {out}, and the "
+                "same command continues from there"
             ) from None
         table = table_of(plan, [kept.done[k] for k in range(total)])
     write_all(plan, table, out, report=report)
@@ -280,8 +280,8 @@ def _played(
             yield finished
     except BrokenProcessPool:
         raise InputError(
-            "a worker process ended, perhaps for want of memory; finished points are kept: try the "
-            "same command with fewer {workers}"
+            "a worker process ended, perhaps for lack of memory; finished points are kept: try "
+            "the same command with fewer {workers}"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)

@@ -200,7 +200,7 @@ def warm_up(
     Returns
     -------
     WarmedUp
-        `table` has a row a part, with its seconds
+        `table` has one row per part, with its seconds
 
     Raises
     ------

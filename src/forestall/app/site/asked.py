@@ -20,7 +20,7 @@ class Asked:
     level : of all intervals
     seed : of all random draws
     zone : time zone for hours of the day, such as ``Europe/Berlin``; None: UTC
-    learn : whether quotes are learned from jobs and queue; else they rest on like jobs alone
+    learn : whether quotes are learned from jobs and queue; else they rest on similar jobs only
     """
 
     begin: int

@@ -40,11 +40,11 @@ def cut_accounting(accounting: Accounting, asked: Asked) -> tuple[Accounting, st
             allowed = (
                 f"at most {most:,}, the nodes of the largest run"
                 if most > 0
-                else ("1: the records do not tell how many nodes runs had")
+                else ("1: the records do not say how many nodes runs had")
             )
             raise ParameterError("min_nodes", asked.min_nodes, allowed)
         count = int((inside & ~large).sum())
-        said.append((count, f"on fewer than {asked.min_nodes:,} nodes (or nobody knows how many)"))
+        said.append((count, f"on fewer than {asked.min_nodes:,} nodes (or an unknown number)"))
         inside &= large
     text = _told(said, len(inside), "runs")
     if not text:
@@ -64,7 +64,7 @@ def in_partition(partition: Coded, wanted: str) -> Mask:
     if not words:
         known = sorted({one for word in partition.words for one in word.split(",")})
         listed = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-        allowed = f"one of {listed}" if known else "none: the records tell no partitions"
+        allowed = f"one of {listed}" if known else "none: the records name no partitions"
         raise ParameterError("partition", wanted, allowed)
     return partition.among(words)
 
@@ -74,7 +74,10 @@ def cut_nodes(inventory: Inventory, partition: str) -> tuple[Inventory, frozense
     what was done."""
     places = [k for k, several in enumerate(inventory.partitions) if partition in several]
     if not places:
-        text = f"Nodes and outages are of all partitions: no node is said to be in {partition}."
+        text = (
+            "Nodes and outages are those of all partitions: the records assign no node to "
+            f"{partition}."
+        )
         return inventory, None, text
     if len(places) == len(inventory):
         return inventory, None, ""

@@ -52,8 +52,8 @@ def with_failures(site: SiteRecords, path: Path, given: GivenRecords) -> SiteRec
     aside, odd = (placed(one, path.name) for one in (read.aside, read.cleaning))
     machine = None if site.accounting is None else site.accounting.machine_nodes
     if machine is not None and machine != read.nodes:
-        what = f"failure logs of another machine than the jobs' ({machine:,} nodes), whose names "
-        what += "of nodes and rates are not those of the nodes that jobs ran on"
+        what = f"failure logs of another machine than the jobs' ({machine:,} nodes): its names "
+        what += "of nodes and its rates are not those of the nodes that jobs ran on"
         aside = aside.plus(OTHER_MACHINE, what, "kept", [f"{path.name} ({read.nodes:,} nodes)"])
     held = f"{counted(len(read), 'failures')} of {counted(read.nodes, 'nodes')}"
     return replace(
@@ -86,9 +86,9 @@ def on_clock_of(
     if origin is not None and accounting.dated and not chosen:
         first, last = failure_span(whole)
         if origin + first < accounting.until and origin + last > accounting.begin:
-            return _moved(whole, origin, dated=True), "; put beside the jobs by their dates"
+            return _moved(whole, origin, dated=True), "; aligned with the jobs by date"
     why = "as {from} says" if chosen else "they have no dates in common"
-    text = f"; its begin is put at the begin of the jobs ({why})"
+    text = f"; its start is aligned with the start of the jobs ({why})"
     return _moved(whole, accounting.begin, dated=accounting.dated), text
 
 

@@ -102,7 +102,7 @@ Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 ASSUMED: Final = "Assumptions"
 PROMISES: Final = "Promises"
 LEARN: Final = (
-    "Learn quotes from jobs and queue, or base them on similar jobs alone, which is faster"
+    "Learn quotes from jobs and the queue, or base them on similar jobs only, which is faster"
 )
 
 
@@ -160,7 +160,7 @@ class LemonQuestion(Declared, group="Analysis"):
 
     false_discovery_rate: Annotated[
         Level,
-        Setting("Share of the named nodes that may be named in error", shown="SHARE"),
+        Setting("Accepted share of named nodes that are named in error", shown="SHARE"),
     ] = 0.05
     checkpoint_interval: Annotated[
         int | None,
@@ -204,13 +204,19 @@ class BacktestQuestion(Declared, group=PROMISES):
         ),
     ] = None
     warm_up: Annotated[int, Setting("Completed jobs before promises are counted")] = 1000
-    seed: Annotated[Annotated[int, Field(ge=0)], Setting("Seed for what jobs ask for")] = 1
+    seed: Annotated[
+        Annotated[int, Field(ge=0)],
+        Setting("Seed for the deadlines and probabilities that jobs ask for"),
+    ] = 1
     learn: Annotated[bool, Setting(LEARN)] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.level is not None and self.question == "probability":
-            allowed = "none with {question} probability: it is that of the deadlines asked for"
+            allowed = (
+                "none with {question} probability: it sets the probability of the deadlines "
+                "asked for"
+            )
             raise ParameterError("level", self.level, allowed)
         if self.warm_up < 0:
             allowed = "a whole number of jobs, at least 0"

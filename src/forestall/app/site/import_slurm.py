@@ -87,7 +87,7 @@ def import_slurm(
     keep_partitions : whether partitions and QoS keep their names
     progress : called with how many sources are read, of how many
 
-    Raises TraceError and ParameterError for what cannot be used, SlurmError where a live Slurm
+    Raises TraceError and ParameterError for unusable input, SlurmError where a live Slurm
     does not answer.
     """
     if not anonymize and (key_file is not None or keep_partitions):
@@ -138,9 +138,10 @@ def _check_file(path: Path) -> None:
         kind_of(path)
     except TraceError as error:
         if _is_log(path):
-            takers = "forestall report and forestall simulate take it as it is"
-            raise TraceError(path, f"is no output of Slurm but a log that needs no import; {takers}"
-                             ) from None  # fmt: skip
+            takers = "forestall report and forestall simulate read it directly"
+            raise TraceError(
+                path, f"is not output of Slurm but a log that needs no import; {takers}"
+            ) from None
         raise error from None
 
 
@@ -154,7 +155,7 @@ def _is_log(path: Path) -> bool:
 def _key(path: Path, out: Path) -> bytes:
     """Return the key in a file, made where it is not there: 32 random bytes, for its owner only."""
     if out.resolve() in path.resolve().parents:
-        allowed = "a file outside the folder: who has the folder must not have the key"
+        allowed = "a file outside the folder: whoever gets the folder must not get the key"
         raise ParameterError("anonymize_key", str(path), allowed)
     try:
         if not path.exists():
@@ -252,7 +253,7 @@ def words_of(done: Imported) -> list[tuple[str, str]]:
     if "nodes" in counts:
         rows.append(("nodes", f"{counts['nodes']:,}"))
     if "estimates" in counts:
-        rows.append(("estimates of starts", f"{counts['estimates']:,}"))
+        rows.append(("start estimates", f"{counts['estimates']:,}"))
     remarks = done.site.cleanings().remarks
     rows += [("  left out", text.removeprefix("Left out: ")) for text in done.fell_out]
     return rows + [(f"  {one.action}", _said(one)) for one in remarks]

@@ -165,7 +165,7 @@ def make(
     progress: Progress | None = None,
 ) -> SiteFindings:
     """Return the report on what is `given`; `assumed` are fields of `Asked`, `options` what to say
-    that was chosen. Raises TraceError and ParameterError for what cannot be used."""
+    that was chosen. Raises TraceError and ParameterError for unusable input."""
     fields = assumed or {}
     site = sources.gather(given)
     asked = sources.asked_of(site, given, **fields)
@@ -224,16 +224,16 @@ def one_section(
 
 def _without_waits(key: str) -> Section:
     title = NEED_WAITS[key]
-    why = "the job log tells when jobs were submitted, but not how long they waited"
+    why = "the job log says when jobs were submitted, but not how long they waited"
     return Section(
         key,
         title,
-        "Not told: the job log has no waits.",
+        "Unknown: the job log has no waits.",
         untold=(Untold(title, why, "records with the start of every job"),),
     )
 
 
-TITLE: Final = "What this machine's records tell"
+TITLE: Final = "What this machine's records show"
 FIRST: Final = (
     ("losses", "causes"),
     (ADVICE, "checkpoints"),
@@ -322,7 +322,7 @@ def _section(part: Section, found: SiteFindings) -> Section:
 def _about(found: SiteFindings) -> tuple[Fact, ...]:
     """Return the window of the report."""
     asked = found.asked
-    long = "Length of the window that the report is on"
+    long = "Length of the report's window"
     about = [Fact("report_window", long, asked.days, "days")]
     for name, value in (("begin", asked.begin), ("end", asked.until)) if found.dated else ():
         text = f"The {name} of the window, as Unix time"

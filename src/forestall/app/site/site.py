@@ -101,17 +101,17 @@ def read_site(*files: str | Path, **options: Unpack[RecordOptions]) -> SiteRecor
 
     Parameters
     ----------
-    files : Slurm's own output, a folder of ``forestall import slurm``, SWF, failure logs; told
-        apart by what is in them
+    files : Slurm's own output, a folder of ``forestall import slurm``, SWF, failure logs; detected
+        from the content
     options : `slurm` True asks the Slurm of this machine, `failures` is a failure log, ...; see
         `forestall.app.site.given.GivenRecords`
 
     Raises
     ------
     TraceError
-        where a file cannot be used
+        if a file cannot be used
     ParameterError
-        for an option that is none, or that cannot be
+        for an unknown or invalid option
     """
     return gather(records_of(files, options))
 
@@ -119,12 +119,12 @@ def read_site(*files: str | Path, **options: Unpack[RecordOptions]) -> SiteRecor
 def site_report(
     *files: str | Path, progress: Progress | None = None, **options: Unpack[ReportOptions]
 ) -> SiteReport:
-    """Return the report on a site's records: what was lost to what, how nodes are, what to do.
+    """Return the report on a site's records: losses, node health, and what to do.
 
     Parameters
     ----------
     files : as in `read_site`
-    progress : called now and then with the number of sections done and of all; None: a notebook
+    progress : called periodically with the number of sections done and of all; None: a notebook
         shows a bar
     options : those of `read_site`; and `node_hour_cost` in `currency`, what a node-hour costs;
         `checkpoint_interval`, `checkpoint_cost`, `restart`, durations as text or in seconds, what
@@ -134,9 +134,9 @@ def site_report(
     Raises
     ------
     TraceError
-        where a file cannot be used
+        if a file cannot be used
     ParameterError
-        for an option that is none, or that cannot be
+        for an unknown or invalid option
     """
     theirs = set(ReportOptions.__annotations__) - set(RecordOptions.__annotations__)
     assumed: dict[str, Any] = {name: one for name, one in options.items() if name in theirs}

@@ -1,6 +1,6 @@
 """Where a report's records come from: a live Slurm, files of any known kind, or a mix of them.
 
-Files are told apart by what is in them: Slurm's own output, a folder written by ``forestall import
+Files are detected from the content: Slurm's own output, a folder written by ``forestall import
 slurm``, job logs in SWF, and failure logs of any known format. What was read is put on one clock
 and cut to what was asked.
 """
@@ -108,7 +108,7 @@ def cut(site: SiteRecords, asked: Asked) -> SiteRecords:
     """
     said: list[str] = []
     if asked.partition is not None and site.accounting is None and site.inventory is None:
-        allowed = "none: the records tell no partitions"
+        allowed = "none: the records name no partitions"
         raise ParameterError("partition", asked.partition, allowed)
     accounting, events, failures = site.accounting, site.events, site.failures
     inventory, estimates = site.inventory, site.estimates
@@ -171,7 +171,7 @@ def _by_kind(given: GivenRecords) -> dict[str, list[Path]]:
 def _refuse_idle(given: GivenRecords, files: dict[str, list[Path]]) -> None:
     """Raise ParameterError for an option that has nothing to act on."""
     if not given.slurm and given.timeout != TIMEOUT:
-        allowed = "a live Slurm to go with it; files are not waited for"
+        allowed = "a live Slurm to go with it; files do not change"
         raise ParameterError("timeout", f"{given.timeout}s", allowed)
     if "failures" not in files:
         idle = {
@@ -214,7 +214,7 @@ def _kind(path: Path) -> str:
         "output of sacct, sacctmgr show event, scontrol show node or squeue --start, a folder "
         "written by forestall import slurm, a job log in SWF, or a failure log"
     )
-    raise TraceError(path, f"is nothing that is known; expected {expected}")
+    raise TraceError(path, f"is in no known format; expected {expected}")
 
 
 def _kind_of_parquet(path: Path) -> str:
@@ -224,7 +224,7 @@ def _kind_of_parquet(path: Path) -> str:
         message = "is a table of an imported folder; give the folder as a whole"
         raise TraceError(path, f"{message}: {path.parent}")
     expected = "a failure log with columns time,node, or the folder of forestall import slurm"
-    raise TraceError(path, f"is Parquet of something else; expected {expected}")
+    raise TraceError(path, f"is Parquet with other columns; expected {expected}")
 
 
 def _of_slurm(path: Path) -> bool:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 OF_TWO: Final = (
-    "An example, not one machine: the jobs are of one and the failures of another, so no node is "
-    "named in advice"
+    "Two machines: the jobs are of one and the failures of another, so this is an example, and "
+    "advice names no node"
 )
 
 

@@ -42,7 +42,7 @@ def accounting_of_swf(path: str | Path, per_node: int = 1, *, strict: bool = Fal
     told are taken to start when they were submitted, and named (`NO_WAIT`). The partition is the
     queue where the log has any, else the partition; the name is the number of the program.
 
-    Raises TraceError where the file cannot be used, ParameterError for a `per_node` below 1.
+    Raises TraceError if the file cannot be used, ParameterError for a `per_node` below 1.
     """
     if per_node < 1:
         raise ParameterError("processors-per-node", per_node, "at least 1")
@@ -53,7 +53,7 @@ def accounting_of_swf(path: str | Path, per_node: int = 1, *, strict: bool = Fal
     cleaning = _remark(
         log.cleaning,
         "no_run_time",
-        "jobs whose run time is not told",
+        "jobs without a run time",
         "left out",
         log.line[order][~timed & ~never],
     )
@@ -61,7 +61,7 @@ def accounting_of_swf(path: str | Path, per_node: int = 1, *, strict: bool = Fal
     never = _never(log)[order]
     waits = log.columns["wait"][order]
     untold = (waits < 0) & ~never
-    text = "jobs whose wait is not told (taken to start when they were submitted)"
+    text = "jobs without a wait (assumed to start when submitted)"
     cleaning = _remark(cleaning, NO_WAIT, text, "changed", log.line[order][untold])
     return _accounting(log, order, never, per_node, placed(cleaning, Path(log.source).name))
 
@@ -198,6 +198,6 @@ def _source(log: Swf, count: int, per_node: int) -> str:
         return f"{text}, {per_node} processors counted as one node"
     if nodes and processors and processors != nodes:
         each = processors / nodes
-        text += f"; sizes are processors, taken as nodes (the header has {each:.3g} to a node"
+        text += f"; sizes are processors, taken as nodes (the header says {each:.3g} per node"
         text += "; see {processors_per_node})"
     return text

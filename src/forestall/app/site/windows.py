@@ -52,7 +52,7 @@ def window(
         raise ParameterError("until", until, f"a time {within}")
     if since is None or since == ALL:
         if until is None:
-            said = f"covers no time: it begins and ends at {_exact(first, dated)}"
+            said = f"is empty: it begins and ends at {_exact(first, dated)}"
             raise TraceError("; ".join(site.sources) or "records", said)
         raise ParameterError("until", until, f"a time {within}")
     before = f", before {{until}} {until}" if until is not None and begin < last else ""
@@ -81,8 +81,8 @@ def younger(site: SiteRecords, given: GivenRecords) -> str:
     if first <= wanted + SLACK:
         return ""
     return (
-        f"Asked for the time since {spoken(wanted, True)}; the records begin "
-        f"{spoken(first, True)} (UTC), and so does the window."
+        f"Asked for the time since {spoken(wanted, True)}; the records, and so the window, "
+        f"begin {spoken(first, True)} (UTC)."
     )
 
 
@@ -96,8 +96,8 @@ def span(site: SiteRecords) -> tuple[int, int]:
     if site.failures is not None:
         return failure_span(site.failures)
     allowed = (
-        "records of jobs (sacct), outages (sacctmgr show event) or failures beside what describes "
-        "nodes or foretells starts"
+        "records of jobs (sacct), outages (sacctmgr show event) or failures, besides node "
+        "descriptions or start estimates"
     )
     raise ParameterError("FILES", "; ".join(site.sources), allowed)
 

@@ -32,7 +32,7 @@ class OpenVault:
     urls : of storage hosts, each once: folders, ``file://``, ``s3://``, ``gs://``, ``az://``, ...
     key : the file with the key of an encrypted vault; a new one begins encrypted with it
 
-    All methods raise `forestall.errors.InputError`: for what cannot be used, for hosts that do not
+    All methods raise `forestall.errors.InputError`: for unusable input, for hosts that do not
     answer, and `LostError` where too few pieces are left. The vault begins with the first save.
     """
 

@@ -231,7 +231,7 @@ def run_program(
 ) -> int:
     """Run a program to its end, or until this is asked to end; return the exit code.
 
-    Raises InputError for what cannot be used, a run of this name elsewhere, or too little left of
+    Raises InputError for unusable input, a run of this name elsewhere, or too little left of
     its checkpoints; RunError where it cannot be brought back.
     """
     if not words:
@@ -265,7 +265,7 @@ def save_now(asked: RunQuestion, name: str) -> None:
     InputError where nobody runs it here, RunError where it was not saved."""
     place = asked.place(name)
     if not place.is_dir() or not is_driven(place):
-        raise InputError(f"nobody runs {name} here ({place})")
+        raise InputError(f"{name} is not running here ({place})")
     ask(place, asked.save_timeout, lambda: is_driven(place))
 
 
@@ -288,7 +288,7 @@ def way_of(asked: RunQuestion, files: Sequence[Path]) -> SavingWay:
         option = "signal" if method == "signal" else "save_command"
         raise ParameterError(option, None, f"how to have it save itself, for {{method}} {method}")
     if not paths:
-        raise ParameterError("files", None, "the files that the program goes on from")
+        raise ParameterError("files", None, "the files that the program continues from")
     return SelfSaving(paths, asked.signal, asked.save_command, asked.save_timeout)
 
 
@@ -358,7 +358,10 @@ def why_leave(status: Mapping[str, Any], least: float, now: float) -> str:
         return f"its owner needs it, state {state}"
     chance = chances.get("1h") if isinstance(chances, dict) else None
     if chance is not None and chance < least:
-        return f"it stays available for an hour with {chance:.0%} only, less than {least:.0%}"
+        return (
+            f"it stays available for an hour with {100 * chance:.0f} % probability only, less than "
+            f"{100 * least:.0f} %"
+        )
     return ""
 
 
@@ -375,13 +378,12 @@ def _requeue(job: int, say: Say) -> None:
 
 def told_account(history: RunHistory) -> list[str]:
     """Return what a run came to, in lines."""
-    lost = f"; {history.lost:.1f} s had to be run again" if history.lost else ""
+    lost = f"; {history.lost:.1f} s had to be repeated" if history.lost else ""
     return [
         f"ran {format_duration(history.ran)} in {history.starts} starts, {history.evictions} "
         f"evictions{lost}",
-        f"{history.saves} saves: it stood still for {history.still:.2f} s; "
-        f"{told_bytes(history.read)} in checkpoints, {told_bytes(history.stored)} stored with "
-        "parity",
+        f"{history.saves} saves: paused for {history.still:.2f} s; {told_bytes(history.read)} "
+        f"in checkpoints, {told_bytes(history.stored)} stored with parity",
     ]
 
 

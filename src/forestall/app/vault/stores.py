@@ -148,7 +148,7 @@ class SavePlacing:
         measured = any(book.path_to(name) is not None for name in pool.names)
         look_around(pool, book, int(now))
         if not measured:
-            return "nothing is known of these hosts yet"
+            return "nothing is known about these hosts yet"
         probe(pool, book, now)
         stake = stake_of(book, self._options, code, self._label, self._size, int(now))
         known = learning.learn(book, pool.names, int(now), horizon_of(stake))

@@ -98,7 +98,7 @@ def _found(told: Summary) -> str:
     missed = told.get("behind", told.get("fallbacks"))
     if not missed:
         return "every job found the newest checkpoint that it had saved"
-    return f"{say_.counted(missed, 'time')} a job had to go on from less than it had saved"
+    return f"{say_.counted(missed, 'time')} a job had to continue from less than it had saved"
 
 
 def _more(count: int) -> str:

@@ -60,7 +60,7 @@ def predictions_for(
     parameters : of the run
     failures : of its nodes, repeated already where they are to be
     start, end : first and last moment of the run, s
-    predictor : one that has learnt from what came before; it is left as it is where it can be
+    predictor : one that has learned from what came before; it is left as it is where it can be
         copied. Or predictions that were made beforehand: these are taken as they are
 
     Raises ParameterError where a source of predictions that is asked for is not there, and where a
@@ -87,7 +87,7 @@ def predictions_for(
             seed=parameters.seed,
             start=start,
         )
-    allowed = "one that has learnt: a training log, the file of a predictor, or the predictor"
+    allowed = "one that has learned: a training log, the file of a predictor, or the predictor"
     raise ParameterError("predictor", source, allowed)
 
 

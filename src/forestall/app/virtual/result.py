@@ -35,11 +35,11 @@ MODEL = "virtual"
 
 @dataclass(frozen=True, repr=False)
 class VirtualResult(RunResult[VirtualOutcome]):
-    """What a simulation of tasks in virtual machines gave; see `RunResult`.
+    """The result of a simulation of virtual machines; see `RunResult`.
 
     Attributes
     ----------
-    predictor : the predictor that had learnt and was asked, None where there was none
+    predictor : the predictor that had learned and was asked, None where there was none
 
     Tables are Polars tables; ``.to_pandas()`` of any of them gives pandas. Their columns are
     described in `forestall.simulation.virtual.tables`.

@@ -70,13 +70,13 @@ def simulate_virtual(
     strategy : the name of one, a `fs.Strategy` of your own, or the spelling of its class,
         "module:Class"
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
-    progress : called now and then with the number of jobs done and of all jobs
+    progress : called periodically with the number of jobs done and of all jobs
     **parameters : see `forestall.simulation.virtual.parameters.VirtualParameters`
 
     With `repeat_failures` the log starts again where it ends, up to the last deadline; where tasks
     run past it, up to the longest time more that a task can take.
 
-    Raises InputError and its kin for what cannot be used. Source: Fu and Xu, ARES 2009.
+    Raises InputError and its kin for unusable input. Source: Fu and Xu, ARES 2009.
 
     Examples
     --------

@@ -115,7 +115,7 @@ class Screen:
             self._print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {one_line(text)}\n")
 
     def show(self, told: Mapping[str, Any]) -> None:
-        """Show the status in the place of the last one."""
+        """Show the status instead of the last one."""
         width = max(shutil.get_terminal_size().columns - 1, 20)
         self._print(f"\r\x1b[K{one_line(app_agent.line(told))[:width]}", codes=True)
         self._shown = True

@@ -166,7 +166,7 @@ def resume(
     outlive: Annotated[
         str,
         Setting(
-            "To resume a guest of another host: options for forestall run; command and "
+            "To resume a guest from another host: options for forestall run; command and "
             "checkpoint come from the vault",
             shown="OPTIONS",
         ),
@@ -206,7 +206,7 @@ def stop(name: Name, folder: Folder = None, as_json: Json = False, quiet: Quiet 
     try:
         record = guest.stop_guest(place, name)
     except KeyboardInterrupt:
-        message = f"interrupted; {name} may be ending already: `forestall guest list` tells"
+        message = f"interrupted; {name} may already be ending: see `forestall guest list`"
         raise KeyboardInterrupt(message) from None
     if as_json:
         say_json(guest.guest_facts(files.GuestFiles(place, name), record))

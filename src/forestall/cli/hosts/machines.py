@@ -72,12 +72,12 @@ GUEST = "The machine"
 QEMU = "QEMU"
 HERE = Path()
 Fleet: TypeAlias = Annotated[
-    Path, Setting("The fleet's folder; fleet.toml lies in it", shown="DIR")
+    Path, Setting("The fleet's folder, which holds fleet.toml", shown="DIR")
 ]
 Runtime: TypeAlias = Annotated[
     str | None,
     Setting(
-        "How long it has to run (default: until the deadline)",
+        "How long it will run (default: until the deadline)",
         shown="DURATION",
         group=GUEST,
     ),
@@ -85,8 +85,8 @@ Runtime: TypeAlias = Annotated[
 Deadline: TypeAlias = Annotated[
     str | None,
     Setting(
-        "When it has to be done: a date, or a duration such as 2h (default: twice the run "
-        "time, or the fleet's horizon)",
+        "Deadline: a date, or a duration such as 2h (default: twice the run time, or the "
+        "fleet's horizon)",
         shown="TIME",
         group=GUEST,
     ),
@@ -196,7 +196,9 @@ def start(
         made = opened.define(guest, need, _way(after_loss))
         _started_on_hosts(opened, made, node, as_json=as_json)
     elif processors is not None:
-        raise ParameterError("--processors", processors, "none: fleet.toml says what each has")
+        raise ParameterError(
+            "--processors", processors, "none: fleet.toml gives the processors of each node"
+        )
     else:
         _started_here(opened, guest, node, need, as_json=as_json)
 
@@ -211,7 +213,7 @@ def _words(more: str) -> tuple[str, ...]:
 def _of_domain(
     fleet: Path, name: str, kernel: Path | None, domain: Path | None, need: Need, after_loss: str
 ) -> Any:
-    """Return the machine of a file with a domain, which stands in the place of a kernel."""
+    """Return the machine of a file with a domain, which stands instead of a kernel."""
     if kernel is not None or domain is None:
         raise InputError(f"start {name}: give --kernel FILE, or with hosts --domain FILE")
     return _hosts(fleet, "--domain").define_domain(domain, name, need, _way(after_loss))
@@ -279,7 +281,7 @@ def migrate(
 def drain(
     node: Node,
     fleet: Fleet = HERE,
-    undo: Annotated[bool, Setting("Take the node into use again")] = False,
+    undo: Annotated[bool, Setting("Return the node to use")] = False,
     as_json: Json = False,
 ) -> int:
     """Move all machines off a node; exit code 1 where one stays.
@@ -289,7 +291,7 @@ def drain(
     opened = _fleet(fleet)
     if undo:
         opened.undrain(node)
-        outcomes, told = [], f"{node}: is in use again"
+        outcomes, told = [], f"{node}: in use again"
     else:
         outcomes, told = opened.drain(node), f"{node}: no machine is on it"
     _tell_troubles(opened)
@@ -331,10 +333,11 @@ def foresee(
     if as_json:
         say_json({"node": node, "foreseen": moment})
     elif moment is None:
-        say(f"{node}: no failure is foreseen")
+        say(f"{node}: no failure is expected")
     else:
         say(
-            f"{node}: foreseen to fail at {machines.date(moment)}; left {opened.file.lead} s before"
+            f"{node}: expected to fail at {machines.date(moment)}; machines leave it "
+            f"{opened.file.lead} s before"
         )
 
 
@@ -437,7 +440,7 @@ def dead(node: Node, fleet: Fleet = HERE, as_json: Json = False) -> None:
     if as_json:
         say_json({"node": node, "state": "fenced"})
     else:
-        say(f"{node}: counts as switched off; a watch starts its machines again elsewhere")
+        say(f"{node}: counts as switched off; a watch restarts its machines elsewhere")
 
 
 def _tell(outcomes: list[MachineOutcome], *, as_json: bool) -> int:

@@ -81,7 +81,7 @@ def scores(
     output: Output,
     strict: Strict = False,
 ) -> None:
-    """Say whether high scores mean failures, how surely, and what they are as probabilities."""
+    """Judge scores: whether high ones mean failures, and how good they are as probabilities."""
     tell_study(
         score_report.FOLDER,
         lambda bar: score_judge.study(table, asked, strict=strict, progress=bar),
@@ -117,7 +117,7 @@ def alarms(
     asked: questions.AlarmSettings,
     output: Output,
 ) -> None:
-    """Say what alarms were worth: recall beside chance, precision, false alarms, lead times."""
+    """Judge alarms: recall compared with chance, precision, false alarms, lead times."""
     tell_study(
         alarm_report.FOLDER,
         lambda bar: alarm_judge.study(raised, failures, reading, asked, bar, records),
@@ -187,7 +187,7 @@ def jobs(
     "forestall assess policies --load 0.95 --machines 30 --out policies",
 )
 def policies(asked: questions.PolicySettings, output: Output) -> None:
-    """Play what can be done about leaking memory, beside the same machines left alone."""
+    """Simulate what can be done about leaking memory, compared with doing nothing."""
     tell_study(
         policy_report.FOLDER,
         lambda bar: policy_judge.play_policies(asked, bar),

@@ -26,12 +26,13 @@ def asked(options: connection.ServerOptions) -> Iterator[connection.ServerConnec
         parts = urlsplit(server.place.url)
         if server.has_token and parts.scheme == "http" and parts.hostname not in _LOCAL:
             say(
-                f"forestall: the token goes to {parts.hostname} in the clear; use https", error=True
+                f"forestall: the token is sent to {parts.hostname} unencrypted; use https",
+                error=True,
             )
         try:
             yield server
         except (KeyError, TypeError, AttributeError) as error:
-            what = f"answers in a form that this version does not know: {error!r}"
+            what = f"sent an answer that this version cannot read: {error!r}"
             raise UnreachableError(f"{server.place.name} {what}") from None
 
 
@@ -79,5 +80,5 @@ def one_of(told: Sequence[Mapping[str, Any]], name: str, what: str) -> str:
         return name
     if len(found) != 1:
         many = "none" if not found else f"{len(found)} of them"
-        raise InputError("", before=f"{clean(name)}: {many} {what} begins so")
+        raise InputError("", before=f"{clean(name)}: {many} {what} begins with this")
     return found[0]

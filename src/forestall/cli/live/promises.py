@@ -70,10 +70,10 @@ def _show(told: Sequence[Mapping[str, Any]], now: int, *, only_open: bool) -> No
         say("No promises." if not only_open else "No open promises.")
         return
     rows = [_row(one, now) for one in told]
-    heads = ("Promise", "Job", "Owner", "Nodes", "Done by", "Said", "Likely now", "Outcome")
+    heads = ("Promise", "Job", "Owner", "Nodes", "Done by", "Stated", "Likely now", "Outcome")
     show(rows, heads, right=(1, 3, 5, 6))
     if any(not one["held"] for one in told):
-        say("(recorded): what would have been promised; nothing holds it.")
+        say("(recorded): what would have been promised; nothing enforces it.")
 
 
 def _tell(told: Mapping[str, Any], now: int) -> None:
@@ -126,9 +126,9 @@ def _story(one: Mapping[str, Any], now: int) -> list[str]:
         found += f"; as planned it ends {end} at the latest." if one["likely_end"] else "."
     else:
         found = f"{one['outcome'].capitalize()}{cause}: {job}, due {by}{ended}."
-    held = "the keeper holds its start" if one["held"] else "nothing holds its start"
+    held = "the keeper reserves its start" if one["held"] else "nothing reserves its start"
     said = (
-        f"Said on {moments.told_when(one['at'], now)}: {one['nodes']} nodes for "
+        f"Quoted {moments.told_when(one['at'], now)}: {one['nodes']} nodes for "
         f"{exact_duration(one['length'])} from {moments.told_when(one['start'], now)}, done by "
         f"{by} with {chance(one['probability'])}; {held}."
     )

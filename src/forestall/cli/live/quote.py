@@ -152,7 +152,7 @@ def show_quote(question: Mapping[str, Any], told: Mapping[str, Any]) -> None:
 
 def dialogue(server: connection.ServerConnection, question: dict[str, Any]) -> int:
     """Ask for one deadline after another, until none is named any more."""
-    said = "Done by when? (tomorrow 8:00, +6h, a least probability such as 95 %; Enter ends) "
+    said = "Done by when? (tomorrow 8:00, +6h, a minimum probability such as 95 %; Enter ends) "
     while True:
         try:
             line = input(said).strip()

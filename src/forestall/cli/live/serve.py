@@ -179,7 +179,7 @@ def _tell(line: str) -> None:
 
 
 def _settings(path: Path | None, ledger: str | None, tokens: Path | None) -> LiveSettings:
-    """Return the settings of a file, with what was said here in the place of what it says."""
+    """Return the settings of a file, with what was said here instead of what it says."""
     known = live_settings.LiveSettings() if path is None else live_settings.read_live_settings(path)
     table = known.serve
     if ledger is not None:
@@ -198,7 +198,7 @@ def _somewhere(settings: LiveSettings, simulated: bool) -> Iterator[LiveSettings
     if not simulated:
         raise ParameterError("ledger", None, "sqlite:///PATH or postgresql://USER@HOST/NAME")
     with tempfile.TemporaryDirectory(prefix="forestall-serve-") as folder:
-        _tell(f"no --ledger: promises are forgotten at the end ({folder})")
+        _tell(f"no --ledger: promises are lost when the server ends ({folder})")
         table = replace(settings.serve, ledger=f"sqlite:///{folder}/ledger.db")
         yield replace(settings, serve=table)
 
@@ -206,7 +206,7 @@ def _somewhere(settings: LiveSettings, simulated: bool) -> Iterator[LiveSettings
 # ------------------------------------------------------------------------------------------ tokens
 
 token_app = group_of(
-    "Tokens by which people are known to the API; only their hashes are kept.",
+    "Tokens that identify people to the API; only their hashes are kept.",
     "forestall serve token add alice --ledger sqlite:///demo.db",
     "forestall serve token list --ledger sqlite:///demo.db",
 )

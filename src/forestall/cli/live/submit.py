@@ -113,21 +113,21 @@ def _new_list(
     answer = server.post("/quotes", question)
     show_quote(question, answer.value)
     kept.KeptQuotes().keep(server.place.name, question, shown_offers(answer.value))
-    return complain(f"{why}; nothing was submitted; above is what holds now", 1)
+    return complain(f"{why}; nothing was submitted; the list above holds now", 1)
 
 
 def _show(server: connection.ServerConnection, told: dict[str, Any], *, checked: bool) -> None:
     now = now_of(server)
-    number = "not numbered yet" if told["job"] is None else str(told["job"])
+    number = "without a job id yet" if told["job"] is None else str(told["job"])
     say(
         f"Promised: job {number} is done by {moments.told_when(told['deadline'], now)} with "
         f"{chance(told['probability'])}; it starts about {moments.told_when(told['start'], now)}."
     )
     if not told["held"]:
-        say("Nothing holds its start: this controller only records what it would have promised.")
+        say("Nothing reserves its start: this controller only records what it would have promised.")
     if not checked:
         say(
-            "The offer is none of your last lists, so the script was not held against it: the job "
-            f"has {told['nodes']} nodes."
+            "The offer is not in your last lists, so the script was not compared with it: the "
+            f"job has {told['nodes']} nodes."
         )
-    say(f"What becomes of it: forestall promise {told['id']}")
+    say(f"Follow it: forestall promise {told['id']}")

@@ -49,6 +49,6 @@ def interval(
         say_json(found.to_dict())
     else:
         assumed = (
-            f"A checkpoint is taken to cost {reliability_interval.USUAL} ({{checkpoint_cost}})."
+            f"A checkpoint is assumed to cost {reliability_interval.USUAL} ({{checkpoint_cost}})."
         )
         say_report(reliability_interval.report_of(found, "" if asked.checkpoint_cost else assumed))

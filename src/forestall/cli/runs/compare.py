@@ -43,7 +43,7 @@ def compare(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Put runs side by side: measures, differences to the first run, parameters that differ."""
+    """Compare runs: measures, differences from the first run, parameters that differ."""
     found = runs_compare.compare(*folders)
     if out is not None:
         found.report.save(out)

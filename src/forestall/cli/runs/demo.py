@@ -59,10 +59,10 @@ def demo(
 def _print(done: Demo) -> None:
     say()
     say(
-        f"{len(done.jobs):,} jobs of {runs_demo.DAYS} days on {runs_demo.NODES} nodes, which fail "
-        f"{len(done.failures)} times in {2 * runs_demo.DAYS} days. Every job gets a deadline and "
-        f"the probability that it is met; users take nothing below {100 * runs_demo.RISK:.0f} %. "
-        "The same jobs and failures, each time:"
+        f"{len(done.jobs):,} jobs of {runs_demo.DAYS} days on {runs_demo.NODES} nodes, which "
+        f"fail {len(done.failures)} times in {2 * runs_demo.DAYS} days. Every job gets a "
+        "deadline and the probability that it is met; users accept nothing below "
+        f"{100 * runs_demo.RISK:.0f} %. The same jobs and failures, each time:"
     )
     for name, summary in done.summaries.items():
         say()
@@ -70,7 +70,7 @@ def _print(done: Demo) -> None:
         for sentence in sentences(summary):
             say(sentence, indent=2)
     say()
-    say("With every failure foreseen, and users who take nothing but certainty (risk 1).")
+    say("With every failure foreseen, and users who accept only certainty (risk 1).")
     for sentence in sentences(done.certain.summary):
         say(sentence, indent=2)
     say()
@@ -118,7 +118,7 @@ def sentences(summary: Mapping[str, Any]) -> tuple[str, str, str]:
     kept = round(summary["promises_kept"] * made)
     times = say_.counted(summary["restarts"], "time")
     lost = (
-        f"destroyed {say_.node_hours(summary['lost_work'])} of work; jobs started again {times}"
+        f"destroyed {say_.node_hours(summary['lost_work'])} of work; jobs were restarted {times}"
         if summary["restarts"]
         else "destroyed nothing"
     )
@@ -127,7 +127,7 @@ def sentences(summary: Mapping[str, Any]) -> tuple[str, str, str]:
     half = "did not wait" if wait["median"] == 0 else f"waited no longer than {median}"
     return (
         f"Of {made:,} promises {kept:,} were kept ({say_.percent(summary['promises_kept'])}); "
-        f"promised were {say_.percent(promised)} on average.",
+        f"{say_.percent(promised)} was promised on average.",
         f"Failures {lost}.",
         f"Half of the jobs {half}, 95 % waited no longer than {p95}.",
     )

@@ -59,8 +59,8 @@ def commands_of_models(
     varied : whether options take ranges and lists
     """
     group = group_of(
-        f"{help}\n\nWithout one of these commands, {name} takes the options of all, and --model "
-        f"chooses: forestall {name} JOBS --help-all.",
+        f"{help}\n\nWithout one of these commands, {name} takes the options of all of them, and "
+        f"--model chooses: forestall {name} JOBS --help-all.",
         *(line for _, lines in told.values() for line in lines[:1]),
         cls=WithPlain,
         context_settings={"ignore_unknown_options": True},

@@ -38,7 +38,7 @@ On: TypeAlias = Annotated[
 
 
 HELP: Final = "Run every combination of parameter values: ranges from:to:by and lists a,b,c."
-AGAIN: Final = "\n\nInterrupted, it goes on where it was when the same command is given again."
+AGAIN: Final = "\n\nAn interrupted sweep continues when the same command is given again."
 TOLD: Final = {
     "promise": (
         "Run every combination of parameter values, of promises and schedulers." + AGAIN,
@@ -173,4 +173,4 @@ def _print_means(heads: tuple[str, ...], rows: list[tuple[str, ...]], rest: str)
         say(f"and {more:,} more, {rest}")
     if heads[0]:
         say(f"means at: {heads[0]}")
-    say("±: half the 95 % interval, from three seeds on; none where they all give the same")
+    say("±: half the 95 % interval, from three seeds on; none if all seeds give the same value")

@@ -36,7 +36,7 @@ def futures(
 ) -> None:
     """Simulate the queue: when jobs start and end, when nodes are free, what a drain affects.
 
-    Each future draws how long every job runs from like jobs of the past, and plays the scheduler
+    Each future draws how long every job runs from similar past jobs, and plays the scheduler
     to the end. Nothing is changed and nothing leaves this machine.
     """
     given = given_of(files, options)

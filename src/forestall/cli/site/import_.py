@@ -106,7 +106,7 @@ def _tell(done: Imported, as_json: bool) -> None:
         say(f"{name:{width}}  {line}")
     if done.key is not None:
         say()
-        say(f"The key of the pseudonyms is in {done.key}: keep it, and do not give it away.")
+        say(f"The key of the pseudonyms is in {done.key}: keep it, and do not share it.")
 
 
 def uses_of(done: Imported) -> list[tuple[str, str]]:

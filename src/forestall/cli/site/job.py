@@ -40,7 +40,7 @@ def job(
         str,
         typer.Argument(
             metavar="JOB",
-            help="Job id, such as 12345 (of an array task its JobIDRaw).",
+            help="Job id, such as 12345 (for an array task its JobIDRaw).",
             show_default=False,
         ),
     ],

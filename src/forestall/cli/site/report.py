@@ -154,20 +154,18 @@ def page_place(out: Path, *, force: bool = False) -> Path:
 
 def print_commands(command: str = "report", page: str = " --out report.html") -> None:
     """Print the commands that write the files of a command such as report, and how to go on."""
-    print("Where Slurm runs, ask it directly; nothing is changed, no rights are needed:")
+    print("Where Slurm runs, ask it directly; this changes nothing and needs no special rights:")
     print()
     print(f"  forestall {command} --slurm{page}")
     print()
-    print("Or write its records to files there, and go on wherever you like:")
+    print("Or write its records to files there, and report on any machine:")
     print()
     for line in commands.printed("$(date -d '-90 days' +%F)"):
         print(f"  {line}")
     print(f"  forestall {command} jobs.txt events.txt nodes.txt{page}")
     print()
     if command == "report":
-        print(
-            "How good estimates of starts are is told with starts.txt too, to which cron adds what"
-        )
+        print("To judge Slurm's start estimates as well, give starts.txt, to which cron adds what")
         print("Slurm says, every 5 minutes for example (in a crontab write \\% for each %):")
         print()
         print(f"  {queue.SNAPSHOT}")

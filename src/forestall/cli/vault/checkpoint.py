@@ -109,7 +109,7 @@ def save(
 def _placed(layout: str, told: dict[str, Any]) -> str:
     """Return how hosts were chosen, in words."""
     if layout == "ring":
-        return "Pieces are on this machine's own host and its neighbours on the ring."
+        return "Pieces are on this machine's own host and its neighbors on the ring."
     if told["place"] == "turn":
         return f"Pieces are on all hosts in turn: {told['why']}."
     return f"Pieces are on {', '.join(told['hosts'])}: {in_words(told)}."
@@ -127,7 +127,7 @@ def restore(
         typer.Argument(metavar="ID", help="Id of the checkpoint, the beginning of it, or latest."),
     ],
     store: Stores,
-    to: Annotated[Path, Setting("Folder to restore into: empty or not there yet", shown="DIR")],
+    to: Annotated[Path, Setting("Folder to restore into: empty, or created", shown="DIR")],
     key: KeyFile = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -235,8 +235,8 @@ def _show_looks(found: list[dict[str, Any]], mended: bool) -> None:
          *([f"{one['mended']:,}"] if mended else []))
         for one in found
     ]  # fmt: skip
-    whole, more = ("Were whole", ["Objects made anew"]) if mended else ("Pieces whole", [])
-    show(rows, ("Checkpoint", "Packs", whole, "It survives the loss of", *more), right=(1, 4))
+    whole, more = ("Whole before", ["Objects rebuilt"]) if mended else ("Pieces whole", [])
+    show(rows, ("Checkpoint", "Packs", whole, "Survives the loss of", *more), right=(1, 4))
     for one in found:
         for text in one["wrong"][:3]:
             say(f"{one['name']}: {text}")
@@ -329,7 +329,7 @@ def key(
     if as_json:
         say_json({"key": str(path)})
         return
-    say(f"Written: {path}. Whoever loses it loses all that is encrypted with it.", error=True)
+    say(f"Written: {path}. Without it, everything encrypted with it is lost.", error=True)
 
 
 def _left(one: dict[str, Any]) -> str:

@@ -49,7 +49,8 @@ def run(
     name: Annotated[
         str | None,
         Setting(
-            "Name of the run, to find it again (default: taken from the command)", shown="NAME"
+            "Name of the run, by which to find it (default: taken from the command)",
+            shown="NAME",
         ),
     ] = None,
     files: Annotated[

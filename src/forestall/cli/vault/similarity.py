@@ -61,7 +61,7 @@ def similarity(
     if not found["bytes"]:
         return
     rows = [
-        (one["chunks"], f"{one['share_within']:.1%}", f"{one['share_across']:.1%}",
+        (one["chunks"], f"{100 * one['share_within']:.1f} %", f"{100 * one['share_across']:.1f} %",
          told_bytes(one["unique"]), told_bytes(one["stored"]))
         for one in found["by_chunks"]
     ]  # fmt: skip
@@ -75,6 +75,6 @@ def _finding(found: dict[str, Any]) -> str:
         return f"{of}, and nothing in them."
     return (
         f"Sharing chunks suits {of} of {told_bytes(found['bytes'])} {found['suits']}: with "
-        f"{found['best']} KiB it stores {found['ratio']:.1%} of the "
+        f"{found['best']} KiB it stores {100 * found['ratio']:.1f} % of the "
         f"{told_bytes(found['compressed_each'])} that compressing each file takes (before parity)."
     )

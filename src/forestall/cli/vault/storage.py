@@ -91,7 +91,7 @@ def list_(
     choosing: stores.ChoosingOptions,
     stake: stores.StakeOptions,
     no_measure: Annotated[
-        bool, Setting("Do not measure; otherwise 1 MiB is sent to each host of unknown speed")
+        bool, Setting("Do not measure; by default 1 MiB is sent to each host of unknown speed")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -208,7 +208,7 @@ def _day(at: int) -> str:
 
 
 token_app = group_of(
-    "Tokens by which clients are known to a storage daemon; only their hashes are kept.",
+    "Tokens that identify clients to a storage daemon; only their hashes are kept.",
     "forestall storage token add alice /scratch/vault",
     "forestall storage token list /scratch/vault",
 )

@@ -42,7 +42,7 @@ FORECASTS: Final = Entries(
         Entry(
             "hazard",
             "hazard",
-            "hazards learnt from a training log",
+            "hazards learned from a training log",
             "models/prediction.md#the-hazard-predictor",
         ),
         Entry(

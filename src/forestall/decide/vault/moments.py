@@ -120,7 +120,9 @@ def by_risk(cost: Cost, outlook: FailureOutlook, work: float) -> SaveChoice:
     if work < interval:
         return SaveChoice(False, f"after {format_duration(interval)} of work", interval)
     risk = outlook.failure(interval)
-    at_stake = f"{risk:.2%} x {format_duration(work)} of work, {risk * work:.2g} s, at stake"
+    at_stake = (
+        f"{100 * risk:.2f} % x {format_duration(work)} of work, {risk * work:.2g} s, at stake"
+    )
     known = "" if cost.saves else ", not yet measured"
     if risk * work < price:
         why = f"{at_stake}: less than a save costs ({price:.2g} s{known})"

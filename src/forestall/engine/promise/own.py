@@ -36,7 +36,7 @@ class Waiting:
     estimate : run time as far as is known, s
     length : seconds for which its nodes are reserved: what is left of the estimate, with the
         pauses of checkpoints
-    user : whose it is; None where the log does not tell
+    user : whose it is; None if the log does not say
     """
 
     number: int
@@ -154,7 +154,7 @@ class Policy(Own):
 
 
 class AskedPolicy:
-    """A policy of the user's own in the place of a compiled pass.
+    """A policy of the user's own instead of a compiled pass.
 
     Parameters
     ----------

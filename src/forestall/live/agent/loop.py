@@ -165,8 +165,12 @@ class Agent:
     def _change(self, state: int, sample: HostSample) -> None:
         before = "" if self._state < 0 else f"{NAMES[self._state]} -> "
         self._state, self._since = state, sample.time
-        memory = "" if math.isnan(sample.memory_free) else f", memory free {sample.memory_free:.0%}"
-        load = "not known" if math.isnan(sample.cpu) else f"{sample.cpu:.0%}"
+        memory = (
+            ""
+            if math.isnan(sample.memory_free)
+            else f", memory free {100 * sample.memory_free:.0f} %"
+        )
+        load = "not known" if math.isnan(sample.cpu) else f"{100 * sample.cpu:.0f} %"
         self._tell(f"{before}{NAMES[state]}: load {load}{memory}")
 
     def _publish(self, sample: HostSample) -> None:

@@ -260,7 +260,7 @@ def next_serial(folder: Path) -> int:
 
 
 def _pack(path: Path) -> None:
-    """Put a packed file in the place of a plain one: at every moment one of them is whole."""
+    """Put a packed file instead of a plain one: at every moment one of them is whole."""
     data = path.read_bytes()
     with atomic_path(path.with_name(f"{path.name}.gz")) as beside:
         beside.write_bytes(gzip.compress(data, mtime=0))
@@ -268,7 +268,7 @@ def _pack(path: Path) -> None:
 
 
 def _unpack(path: Path) -> None:
-    """Put a plain file back in the place of a packed one, where there is only that."""
+    """Put a plain file back instead of a packed one, where there is only that."""
     packed = path.with_name(f"{path.name}.gz")
     if path.exists() or not packed.exists():
         return

@@ -63,8 +63,9 @@ def refuse_if_busy(share: float, cores: int) -> None:
     if share > BUSY:
         which = "the core" if cores == 1 else f"the {cores} cores"
         raise ContentionError(
-            f"others use {share:.0%} of {which} now, and the experiment means little above "
-            f"{BUSY:.0%}; try when the host is quiet, on other cores ({{cpus}}), or with {{force}}"
+            f"others use {100 * share:.0f} % of {which} now, and results mean little above "
+            f"{100 * BUSY:.0f} %; try when the host is quiet, on other cores ({{cpus}}), or with "
+            "{force}"
         )
 
 

@@ -113,7 +113,7 @@ class ControllerDesk:
         busy = {name for job in jobs if holds_nodes(job) for name in job.nodes}
         said = self._said
         if view is None and not said:
-            said = "the cluster was not seen yet"
+            said = "the cluster has not been read yet"
         return ClusterTold(
             now, None if view is None else view.looked, said, len(nodes),
             sum(1 for one in nodes.values() if one.in_service and not one.down), len(busy),
@@ -203,7 +203,7 @@ class ControllerDesk:
     def _one_of_few(self) -> Iterator[None]:
         """Be one of those that may wait for Slurm; InputError where there are too many."""
         if not self._slow.acquire(blocking=False):
-            raise InputError(f"{AT_ONCE} others wait for Slurm; try again in a moment")
+            raise InputError(f"{AT_ONCE} other requests wait for Slurm; try again in a moment")
         try:
             yield
         finally:
@@ -221,7 +221,7 @@ class ControllerDesk:
         if not found:
             raise InputError(f"promise {name[:80]} is not there")
         if len(found) > 1:
-            raise InputError(f"several promises begin with {name}; name more of it")
+            raise InputError(f"several promises begin with {name}; give more of the id")
         return self._told(found)[0]
 
     def _told(self, found: list[BookedPromise]) -> list[PromiseTold]:
@@ -276,7 +276,7 @@ def _owner(viewer: Viewer) -> str | None:
 
 def _operators(viewer: Viewer) -> None:
     if not viewer.operates:
-        raise InputError("only operators may ask that")
+        raise InputError("only operators may do this")
 
 
 def _check(question: QuoteQuestion, now: int) -> None:

@@ -202,7 +202,7 @@ class GuestFiles:
         """Write the record, on the disk when this returns. Raises TraceError.
 
         A keeper that is `alone` writes it twice: a manager that stood still in the middle of this
-        may go on any time, and put what it knew then in the place of what the keeper wrote.
+        may go on any time, and put what it knew then instead of what the keeper wrote.
         """
         path, data = self.place / RECORD, json.dumps(asdict(record), allow_nan=False).encode()
         if alone:
@@ -325,7 +325,7 @@ def _add_line(path: Path, line: bytes) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Put a line into a file in the place of what was there. Raises OSError.
+    """Put a line into a file instead of what was there. Raises OSError.
 
     Where the disk is full, into the room that the file has already: how a guest ended must not be
     lost for want of a few bytes.

@@ -98,7 +98,9 @@ class Judge:
             self._ended = sight.boot
         if state == S3:
             lasted = f"for longer than {rules.hold:g} s"
-            return Verdict(Allowed.NOTHING, name, f"{self._load(load)} > {rules.th2:.0%} {lasted}")
+            return Verdict(
+                Allowed.NOTHING, name, f"{self._load(load)} > {100 * rules.th2:.0f} % {lasted}"
+            )
         if state == S4:
             return Verdict(Allowed.NOTHING, name, self._memory(sight.available, resident))
         if state == S5:
@@ -106,23 +108,23 @@ class Judge:
         if math.isnan(load):
             return Verdict(Allowed.STAND, name, "the owner's load is not known")
         if load > rules.th2:
-            return Verdict(Allowed.STAND, name, f"{self._load(load)} > {rules.th2:.0%}")
+            return Verdict(Allowed.STAND, name, f"{self._load(load)} > {100 * rules.th2:.0f} %")
         return self._priority(state, sight)
 
     def _priority(self, state: int, sight: Sight) -> Verdict:
         """Return at which priority it may run, in S1 and S2."""
         rules, load, name = self.settings, sight.load, NAMES[state]
         if state == S1 and sight.boot - self._low >= rules.calm:
-            why = f"{self._load(load)} <= {rules.th1:.0%} for {rules.calm:g} s"
+            why = f"{self._load(load)} <= {100 * rules.th1:.0f} % for {rules.calm:g} s"
             return Verdict(Allowed.RUN, name, why, 0)
         for (most, level), since in zip(self._steps, self._below, strict=True):
             if sight.boot - since >= rules.calm:
-                why = f"{self._load(load)} <= {most:.0%} for {rules.calm:g} s, nice {level}"
+                why = f"{self._load(load)} <= {100 * most:.0f} % for {rules.calm:g} s, nice {level}"
                 return Verdict(Allowed.CRAWL, name, why, level)
         if state == S1:
-            why = f"{self._load(load)} <= {rules.th1:.0%}, not yet for {rules.calm:g} s"
+            why = f"{self._load(load)} <= {100 * rules.th1:.0f} %, not yet for {rules.calm:g} s"
             return Verdict(Allowed.CRAWL, name, why)
-        return Verdict(Allowed.CRAWL, name, f"{self._load(load)} > {rules.th1:.0%}")
+        return Verdict(Allowed.CRAWL, name, f"{self._load(load)} > {100 * rules.th1:.0f} %")
 
     def calm(self, boot: float) -> bool:
         """Return whether a guest that the host ended may be started again: it was in S1 or S2 for
@@ -141,13 +143,14 @@ class Judge:
                 self._below[place] = boot
 
     def _load(self, load: float) -> str:
-        return f"owner's load {load:.0%}"
+        return f"owner's load {100 * load:.0f} %"
 
     def _memory(self, available: float, resident: float) -> str:
         if available < LEAST_FREE:
-            return f"free memory {available:.1%} < {LEAST_FREE:.0%}, the least for the owner"
+            least = f"{100 * LEAST_FREE:.0f} %"
+            return f"free memory {100 * available:.1f} % < {least}, the least for the owner"
         need, has = self.need, min(resident, self.need)
         return (
-            f"free memory {available:.1%} < {need - has:.1%}: the guest needs {need:.1%} and has "
-            f"{has:.1%}"
+            f"free memory {100 * available:.1f} % < {100 * (need - has):.1f} %: the guest needs "
+            f"{100 * need:.1f} % and has {100 * has:.1f} %"
         )

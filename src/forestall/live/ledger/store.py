@@ -85,7 +85,7 @@ class LiveLedger:
     def add(self, *rows: LedgerRow) -> None:
         """Add rows, all or none, in this order; those that are there already are passed over.
 
-        Raises LedgerError where they cannot be written, where another row stands in the place of
+        Raises LedgerError where they cannot be written, where another row stands instead of
         one, or where one contradicts what stands there (`forestall.live.ledger.check` has the
         rules); ParameterError for a value that cannot be kept.
         """

@@ -120,7 +120,7 @@ class Situation:
 
 
 class EnginePicture:
-    """The engine of a fleet; gives its decisions with names in the place of numbers.
+    """The engine of a fleet; gives its decisions with names instead of numbers.
 
     There is one engine for as long as the coordinator lives. At each look it is told what differs
     between what it believed and what is there (`see`): machines that started, moved or ended by

@@ -112,5 +112,5 @@ def _paragraph(cause: str, one: _Cause) -> str:
     if len(one.waiting) > SHOWN:
         lines.append(f"- and {len(one.waiting) - SHOWN} more")
     if one.again:
-        lines.append(f"(told before, and still so: {one.again} times)")
+        lines.append(f"(reported before and still true: {one.again} times)")
     return "\n".join(lines) + "\n"

@@ -28,32 +28,35 @@ class MessageSettings(Declared):
     Secrets stand in files that only the controller's user may read; none is shown or logged.
     """
 
-    site: Annotated[str, Setting("Name at the head of every message")] = "forestall"
+    site: Annotated[str, Setting("Name at the top of every message")] = "forestall"
     mail: Annotated[tuple[str, ...], Setting("Addresses to which mail goes")] = ()
     mail_from: Annotated[str, Setting("Address from which it comes")] = "forestall@localhost"
     smtp: Annotated[str, Setting("Mail server, as HOST:PORT")] = "localhost:25"
     smtp_security: Annotated[Security, Setting("How the connection to it is secured")] = "none"
-    smtp_user: Annotated[str, Setting("Who logs in there; empty: nobody does")] = ""
+    smtp_user: Annotated[str, Setting("Login name; empty: no login")] = ""
     smtp_password_file: Annotated[str, Setting("File that holds the password")] = ""
     webhook_file: Annotated[
         str, Setting("File that holds the URL to which JSON is posted: such URLs are secrets")
     ] = ""
     gather: Annotated[
-        Seconds, Setting("How long what happens is gathered before it is told", unit="s")
+        Seconds, Setting("How long events are gathered before a message is sent", unit="s")
     ] = 60
-    every: Annotated[Seconds, Setting("Least time between two messages", unit="s")] = 900
+    every: Annotated[Seconds, Setting("Minimum time between two messages", unit="s")] = 900
     repeat: Annotated[
-        Seconds, Setting("After which the same thing is told again, if it lasts", unit="s")
+        Seconds,
+        Setting("Time after which the same message is repeated, if its cause lasts", unit="s"),
     ] = 86_400
     give_up: Annotated[
-        Seconds, Setting("How long a message that cannot be sent is tried again", unit="s")
+        Seconds, Setting("How long a message that cannot be sent is retried", unit="s")
     ] = 86_400
     unseen: Annotated[
-        Seconds, Setting("How long a cluster is out of sight before that is told", unit="s")
+        Seconds, Setting("How long a cluster is unreachable before a message says so", unit="s")
     ] = 300
     at_risk: Annotated[
         Annotated[float, Field(ge=0, le=1)],
-        Setting("Told of a promise that has become less likely than this, and than was said"),
+        Setting(
+            "Message about an open promise that has become less likely than this, and than stated"
+        ),
     ] = 0.5
 
     def __post_init__(self) -> None:

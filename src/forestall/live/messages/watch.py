@@ -42,7 +42,7 @@ class DeskWatch:
         if age >= self._settings.unseen:
             self._unseen = True
             last = moment(cluster.looked)
-            why = cluster.said or "no look came"
+            why = cluster.said or "the cluster was not read"
             yield Notice(UNSEEN, f"since {cluster.looked}", f"last seen {last}: {why}")
         elif self._unseen:
             self._unseen = False
@@ -60,7 +60,8 @@ class DeskWatch:
         for one in told.values():
             least = min(self._settings.at_risk, one.probability)
             if one.likely is not None and one.likely < least:
-                line = f"{_job(one)}: {one.likely:.0%} now, {one.probability:.0%} was said"
+                stated = f"{100 * one.probability:.0f} % stated"
+                line = f"{_job(one)}: {100 * one.likely:.0f} % now, {stated}"
                 yield Notice("promises at risk", one.id, line)
 
     def _proposals(self) -> Iterator[Notice]:
@@ -85,4 +86,4 @@ def _job(one: PromiseTold) -> str:
 
 def _missed(one: PromiseTold) -> str:
     ended = "it has not ended" if one.ended is None else f"it ended {moment(one.ended)}"
-    return f"{_job(one)}: {ended}; {one.probability:.0%} was said"
+    return f"{_job(one)}: {ended}; {100 * one.probability:.0f} % stated"

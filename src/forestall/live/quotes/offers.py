@@ -34,8 +34,8 @@ TOLD: Final = 0.005
 HELD: Final = "start held by a reservation"
 NOT_HELD: Final = "start not held"
 UNLEARNED: Final = (
-    "start not held; nothing was learned of this site's jobs yet: rests on time limits and "
-    "foreseen failures alone, and is likely too good"
+    "start not held; nothing was learned about this site's jobs yet: based only on time limits "
+    "and foreseen failures, so probably too optimistic"
 )
 RecordOf = Callable[[float], DecileRecord]
 
@@ -136,7 +136,7 @@ class OfferSources:
         reasons = (HELD if self.holds else UNLEARNED, *why)
         if before - chance >= TOLD:
             less = 100 * (before - chance)
-            reasons += (f"{less:.1f} points less than failures alone say, by the record",)
+            reasons += (f"{less:.1f} points less than failures alone imply, by the record",)
         deadline = quote.deadline + max(now + self.life - quote.start, 0)
         record = (self.record or unknown)(chance)
         return Offer(quote.start, deadline, chance, self.holds, record, reasons, before)

@@ -128,7 +128,7 @@ def ask(place: Path, timeout: float, lives: Callable[[], bool]) -> None:
             beside.unlink()
             if left and (place / ASK).read_text(encoding="ascii") == word:
                 (place / ASK).unlink()
-    gone = "nobody runs it here any more" if not lives() else f"it was not saved in {timeout:g} s"
+    gone = "it no longer runs here" if not lives() else f"it was not saved in {timeout:g} s"
     raise RunError(gone)
 
 

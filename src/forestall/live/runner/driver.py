@@ -207,8 +207,10 @@ class Driver:
             evictions=self.history.evictions + gone, ran=told.ran,
         )  # fmt: skip
         what = found.name if found.local else f"checkpoint {found.name}"
-        self._say(f"went on from {what} after {told.ran:.1f} s of running; "
-                  f"{max(0.0, lost):.1f} s are run again; back in {took:.1f} s")  # fmt: skip
+        self._say(
+            f"continued from {what} after {told.ran:.1f} s of running; {max(0.0, lost):.1f} s are "
+            f"repeated; back in {took:.1f} s"
+        )
         if found.local:
             self._slot = int(image.parent.name.removeprefix("image-"))
             self._begin_upload(Image(image, told.ran, 0.0))
@@ -300,7 +302,7 @@ class Driver:
         image = self._image(held, last=False)
         if image is None:
             return False
-        self._say(f"saved: {why}; it stood still for {image.pause:.2f} s")
+        self._say(f"saved: {why}; paused for {image.pause:.2f} s")
         self._begin_upload(image)
         return True
 
@@ -409,7 +411,7 @@ class Driver:
         self.code = UNFINISHED if saved or got is None else 128 + got
         why = "left" if got is None else f"ended by {got.name}"
         self._say(f"{why}, " + (
-            "saved: the same command goes on with it" if saved else "not saved"))  # fmt: skip
+            "saved: the same command continues it" if saved else "not saved"))  # fmt: skip
         self.requeue = saved and got in (signal.SIGUSR1, None) and self.around.requeues
         return True
 

@@ -330,7 +330,7 @@ class Controller:
     def _fresh(self, now: int) -> tuple[Mind, _Known]:
         """Return what is known; InputError where it is too old to promise anything."""
         if self._mind is None or self._known is None:
-            raise InputError("the cluster was not seen yet")
+            raise InputError("the cluster has not been read yet")
         age = now - self._known.sight.at
         # Below 0 where a look came meanwhile, or where our clock was set back by a little.
         if abs(age) > self._guard.fresh:
@@ -347,7 +347,7 @@ class Controller:
             mind, known = self._fresh(now)
             wanted = wanted_job(offer, job.partition)
             if not self._quoting(mind, self._opened()).holds_still(offer, wanted, now):
-                raise InputError(f"offer {offer.id} does not hold any more; ask again")
+                raise InputError(f"offer {offer.id} no longer holds; ask again")
         held = int(self._guard.keeper.switch != "off")
         promise = PromiseRow(
             offer.id, now, offer.id, "", offer.asked_by, offer.deadline, offer.probability, held,

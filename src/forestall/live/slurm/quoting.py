@@ -124,7 +124,7 @@ class Quoting:
 
     def _none(self, job: WantedJob, by: int | None) -> str:
         if by is not None:
-            return "nothing ends by then, and no later deadline is as probable as was asked for"
+            return "no run can end by then, and no later deadline is as probable as requested"
         return f"no start is known: fewer than {job.nodes:,} nodes are up or known to return"
 
     def holds_still(self, offer: OfferRow, job: WantedJob, now: int) -> bool:

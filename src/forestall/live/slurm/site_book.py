@@ -62,7 +62,7 @@ class SiteBook:
     Parameters
     ----------
     book : one that was kept, None: an empty one
-    fresh : makes an empty book; by default one that goes by like jobs alone
+    fresh : makes an empty book; by default one that goes by similar jobs alone
     generation : ended jobs from which a book has learned when the next one is begun
     """
 

@@ -1,4 +1,4 @@
-"""A predictor that has learnt, told of a live cluster as time goes on: nodes that go down, events,
+"""A predictor that has learned, told of a live cluster as time goes on: nodes that go down, events,
 metrics. What it says at a moment it says of what was heard before it.
 
 The same object is asked in an assessment and in a run (`forestall.predict.learner.Learner`).

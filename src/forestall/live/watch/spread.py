@@ -22,7 +22,7 @@ _LINE: Final = re.compile(RELIABILITY + r'\{[^}]*horizon="([^"]+)"[^}]*\}\s+([\d
 
 
 class LearnerForesight:
-    """A learner that has learnt (of a site's log, its events, its metrics), asked about hosts.
+    """A learner that has learned (of a site's log, its events, its metrics), asked about hosts.
 
     It is told of each host that falls silent, of new events and metrics, and asked when any of
     these came and every so often. Metrics that are out of the ordinary speak through a learner of

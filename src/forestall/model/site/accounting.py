@@ -16,7 +16,7 @@ from forestall.model.site.job_records import NEVER, base_state
 Short = npt.NDArray[np.int32]
 
 UNKNOWN: Final = -1
-"""Stands for a whole number that the records do not tell."""
+"""Stands for a whole number that is not recorded."""
 UNLIMITED: Final = NEVER
 """The time limit of a job that has none."""
 
@@ -33,22 +33,22 @@ class Accounting:
     which : int64[n], which job a run belongs to: jobs are numbered from 0 by their first run
     attempt : int32[n], 0 for the first run of a job, 1 for the one after its first requeue
     submit, eligible, start, end : int64[n]; `eligible` is when the job could first start
-        (UNKNOWN: not told)
-    suspended : int64[n], seconds of [start, end) in which the job was suspended (0: not told)
+        (UNKNOWN if not recorded)
+    suspended : int64[n], seconds of [start, end) in which the job was suspended (0 if not recorded)
     limit : int64[n], requested time, s; UNKNOWN or UNLIMITED
     nodes, asked : int32[n], nodes that the run had (0: it had none; UNKNOWN), and that were asked
         for
-    cpus, gpus : int32[n], of the whole run; UNKNOWN where not told
-    exit_code, signal : int32[n]; UNKNOWN where not told
+    cpus, gpus : int32[n], of the whole run; UNKNOWN if not recorded
+    exit_code, signal : int32[n]; UNKNOWN if not recorded
     state : raw, such as ``CANCELLED by 1001``
     reason : why it last waited, raw
     user, account, partition, qos, name : as recorded (a partition may be a list with commas)
     nodelist : hosts of the run as a hostlist, as recorded
     excluded : hosts that the user excluded, as a hostlist
-    failed_node : the host whose failure ended the run, where the records tell it
+    failed_node : the host whose failure ended the run, where it is recorded
     begin, until : the time that the records cover, [begin, until)
     dated : whether times are Unix seconds
-    machine_nodes, cores_per_node : of the whole machine; None where not told
+    machine_nodes, cores_per_node : of the whole machine; None if not recorded
     source, cleaning : where it came from; what was left out, changed or found odd
     """
 

@@ -48,7 +48,7 @@ class JobRecords:
     offsets : int64[n + 1]; the nodes of record k are node[offsets[k] : offsets[k + 1]]
     node : int64[m], node numbers from 0, ascending within a record
     cores : int64[n], processors of the whole job, -1 where not known
-    nodes : number of nodes of the machine, as far as the source tells
+    nodes : number of nodes of the machine, as far as the source says
     node_names : names of the nodes by number, where the source has names
     origin : Unix seconds of time 0, None where the source has no dates
     source, cleaning : where it came from; what was left out or changed on reading

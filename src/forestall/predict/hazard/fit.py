@@ -11,7 +11,7 @@ times, with exposure E (the sum of x ** k over all its gaps, the last one cut sh
 
 and one that never fails in w days the regularised incomplete beta function
 I(b / (b + w ** k); a, 1 / k). A node that was new when its observation began has whole gaps only:
-n in the place of n - 1 + 1 / k, and (b / (b + w ** k)) ** a if it never fails.
+n instead of n - 1 + 1 / k, and (b / (b + w ** k)) ** a if it never fails.
 
 The gamma law as frailty: D. G. Clayton, "A model for association in bivariate life tables",
 Biometrika 65, 1978. Equilibrium: D. R. Cox, "Renewal theory", 1962, Chapter 5.

@@ -38,7 +38,7 @@ class HazardPredictor:
     Parameters
     ----------
     shape : k, above 0; below 1 a node that has just failed is likelier to fail again
-    prior_failures, prior_exposure : a, and b in days ** k. All three or none: None are learnt by
+    prior_failures, prior_exposure : a, and b in days ** k. All three or none: None are learned by
         `fit`
 
     Examples

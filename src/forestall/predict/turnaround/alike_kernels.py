@@ -1,4 +1,4 @@
-"""What the latest like jobs alone say of a job that is about to be submitted."""
+"""What the latest similar jobs alone say of a job that is about to be submitted."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ EVENTS: Final[dict[str, int]] = {
 
 
 class CompletionBook:
-    """A book of promises that is told of jobs as they come.
+    """A book of promises that follows jobs as they come.
 
     Times are whole seconds and never go back; in one second submissions are told before starts and
     these before ends. Told the events of a record in the order of a replay, it promises the same,
@@ -81,7 +81,7 @@ class CompletionBook:
     ----------
     rules : settings other than `book_state.RULES`
     learn : whether distributions are learned from features of job and queue, where these did better
-        so far than like jobs alone
+        so far than similar jobs only
     seed, fitting : of what is learned; see `learner.TurnaroundLearner`. Fitting takes seconds each
         time that some 1,000 jobs have ended, or 6 % more;
         ``fitting=lambda work: pool.submit(work).result`` does it in a thread of a pool

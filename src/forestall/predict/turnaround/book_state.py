@@ -212,7 +212,7 @@ class BookState(NamedTuple):
     told : float32[t, POINTS], quantiles of turnarounds told from elsewhere, s, in the middles of
         POINTS equal parts; a job without a row, or with one that begins below 0, has none
     levels : float64[L]; alike, offered : float32[t, L], quantiles of turnarounds at these levels,
-        s, by the latest like jobs alone, and as they would be promised; for jobs with a row
+        s, by the latest similar jobs alone, and as they would be promised; for jobs with a row
     groups : GROUP[g], calibration of all jobs, of partitions, and of size classes in them
     parts : PART[p]; users : USER[u]
     open_jobs : int64[n]; heap : int64[2 n], promises by deadline

@@ -2,7 +2,7 @@
 
 A forest of boosted quantiles (`forestall.predict.quantiles`) is fitted anew as jobs end, on the
 latest of them, and told for the jobs that are submitted until the next one is. Its features are
-those of the queue (`queue_features`), and what the latest like jobs alone say (`book_kernels`).
+those of the queue (`queue_features`), and what the latest similar jobs alone say (`book_kernels`).
 What is used for a job is a mixture of both, by their own past record (`mixed_kernels`), moved by
 what became of earlier jobs (`shifts_kernels`).
 """
@@ -61,7 +61,7 @@ class LearnedQuantiles:
 
     Attributes
     ----------
-    alike : float32[n, L], logarithms of 1 + s: by the latest like jobs alone
+    alike : float32[n, L], logarithms of 1 + s: by the latest similar jobs alone
     forest : float32[n, L], by the forests; nan where there is none yet
     mixed : float32[n, L], both, by their past record
     corrected : float32[n, L], the mixture as moved by what became of earlier jobs
@@ -111,7 +111,7 @@ def learn_quantiles(
 ) -> LearnedQuantiles:
     """Return the quantiles of all jobs' turnarounds.
 
-    seconds : float32[n, L], what the latest like jobs alone say at `LEVELS`: `alike` of a replay
+    seconds : float32[n, L], what the latest similar jobs alone say at `LEVELS`: `alike` of a replay
     each : does something for each of several, as `map` does; that of a pool of threads fits forests
         at the same time, with the same result
     """

@@ -149,7 +149,7 @@ class TurnaroundLearner:
         ----------
         job : what it is called in `happen`
         now : s
-        alike : float32[L], s, what the latest like jobs alone say at `learned.LEVELS`
+        alike : float32[L], s, what the latest similar jobs alone say at `learned.LEVELS`
         size, limit, user, name, partition : as in `QueueWatch.submit`
         """
         seen = self._watch.submit(

@@ -109,7 +109,7 @@ def tell_run(book, job, grid):
 
 @kernel
 def copy_law(law):
-    """Let what like jobs alone tell be the law."""
+    """Let what similar jobs alone tell be the law."""
     for row in range(4):
         law.top[row] = law.plain_top[row]
         for i in range(POINTS + 2):

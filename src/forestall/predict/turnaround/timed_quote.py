@@ -64,11 +64,11 @@ def reasons_of(entry: Any, promise: Any, rests: str) -> tuple[str, ...]:
     runs = RUN_CLASSES[int(entry["run_level"])]
     found = [
         rests,
-        f"wait: {aim:.1%} wait {float(promise['wait']):,.0f} s or less "
+        f"wait: {100 * aim:.1f} % wait {float(promise['wait']):,.0f} s or less "
         f"({int(entry['wait_like']):,} {waits}, and wider classes)",
-        f"run time: {aim:.1%} run {float(promise['run']):,.0f} s or less "
+        f"run time: {100 * aim:.1f} % run {float(promise['run']):,.0f} s or less "
         f"({int(entry['run_like']):,} of {runs}, and wider classes)",
     ]
     if float(entry["risk"]) > 0:
-        found.append(f"failures: stop it with probability {float(entry['risk']):.2%}")
+        found.append(f"failures: stop it with probability {100 * float(entry['risk']):.2f} %")
     return tuple(found)

@@ -159,7 +159,7 @@ def _drop(heap):
 
 @kernel
 def _swap(ordered, begin, end, old, new):
-    """Put `new` in the place of one `old`, in order."""
+    """Put `new` instead of one `old`, in order."""
     gone = below(ordered, begin, end, old)
     if new > old:
         come = below(ordered, gone, end, new)

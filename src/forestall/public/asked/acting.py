@@ -55,7 +55,7 @@ def assess_jobs(
     metrics : samples of nodes' metrics: a file or a folder
     metric : which of them; None: the only one
     asked : `fs.judge.JobStudySettings`: states, side, costs, seed; None: its defaults
-    progress : called now and then with steps done and all steps; None: a notebook shows a bar
+    progress : called periodically with steps done and all steps; None: a notebook shows a bar
     reading : which rows: start, days, strict
 
     Returns
@@ -67,9 +67,9 @@ def assess_jobs(
     Raises
     ------
     TraceError
-        where a file cannot be used, or clocks or nodes do not fit
+        if a file cannot be used, or clocks or nodes do not fit
     ParameterError
-        for what cannot be
+        for invalid arguments
     """
     how = asked or questions.JobStudySettings()
     with waiting(progress, "analysis") as bar:
@@ -102,20 +102,20 @@ def assess_collection(
     how : `fs.judge.How`: split, share of node-time under alarm, draws, level, seed
     asked : `fs.judge.CollectionSettings`: numbers of metrics, intervals, order, predictor
     nodes : of the machine, where that is more than the logs name
-    progress : called now and then with steps done and all steps; None: a notebook shows a bar
+    progress : called periodically with steps done and all steps; None: a notebook shows a bar
     reading : which rows of the log: system, start, days, fold_nodes, failure_format, strict
 
     Returns
     -------
     StudyResult
-        `table` has a row a way of collecting
+        `table` has one row per way of collecting
 
     Raises
     ------
     TraceError
-        where a file cannot be used
+        if a file cannot be used
     ParameterError
-        for what cannot be
+        for invalid arguments
     """
     sources = predict.Sources(Path(log), reading_of(reading), None, Path(metrics), nodes)
     with waiting(progress, "ways") as bar:
@@ -128,22 +128,22 @@ def assess_collection(
 def assess_policies(
     asked: questions.PolicySettings | None = None, *, progress: Progress | None = None
 ) -> StudyResult[PolicyStudy]:
-    """Play what can be done about leaking memory, beside the same machines left alone.
+    """Simulate what can be done about leaking memory, compared with doing nothing.
 
     Parameters
     ----------
     asked : `fs.judge.PolicySettings`: policies, thresholds, machines, seed; None: its defaults
-    progress : called now and then with machines done and all of them; None: a notebook shows a bar
+    progress : called periodically with machines done and all of them; None: a notebook shows a bar
 
     Returns
     -------
     StudyResult
-        `table` has a row a policy, in node-hours a month
+        `table` has one row per policy, in node-hours a month
 
     Raises
     ------
     ParameterError
-        for what cannot be
+        for invalid arguments
 
     Examples
     --------
@@ -172,20 +172,20 @@ def plan_trial(
     ----------
     records : job records of the past
     asked : `fs.judge.TrialPlanSettings`: the effect to be shown, power, pairs, seed
-    progress : called now and then with steps done and all steps; None: a notebook shows a bar
+    progress : called periodically with steps done and all steps; None: a notebook shows a bar
     reading : which rows: start, days, strict
 
     Returns
     -------
     StudyResult
-        `table` has a row a node: its arm and its pair, which `assess_trial` reads
+        `table` has one row per node: its arm and its pair, which `assess_trial` reads
 
     Raises
     ------
     TraceError
-        where the records cannot be used
+        if the records cannot be used
     ParameterError
-        for what cannot be
+        for invalid arguments
     """
     with waiting(progress, "steps") as bar:
         found = trial_judge.plan(
@@ -202,14 +202,14 @@ def assess_trial(
     progress: Progress | None = None,
     **reading: Unpack[WindowOptions],
 ) -> StudyResult[Trial]:
-    """Say what acting on some nodes brought, beside those that were left alone.
+    """Judge a trial: the effect of acting on some nodes, compared with those left alone.
 
     Parameters
     ----------
     arms : a CSV: ``node,arm[,pair]``; the arm is ``act`` or ``control``
     records : job records of the trial's time
     asked : `fs.judge.TrialSettings`: what the verdict is by, level, draws, seed; None: its defaults
-    progress : called now and then with steps done and all steps; None: a notebook shows a bar
+    progress : called periodically with steps done and all steps; None: a notebook shows a bar
     reading : which rows: start, days, strict
 
     Returns
@@ -220,9 +220,9 @@ def assess_trial(
     Raises
     ------
     TraceError
-        where a file cannot be used
+        if a file cannot be used
     ParameterError
-        for what cannot be
+        for invalid arguments
     """
     how = asked or questions.TrialSettings()
     with waiting(progress, "steps") as bar:

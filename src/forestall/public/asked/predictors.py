@@ -51,7 +51,7 @@ def assess_predictors(
     progress: Progress | None = None,
     **reading: Unpack[LogOptions],
 ) -> StudyResult[PredictorStudy]:
-    """Train every predictor on a log's past, and judge it on what came after.
+    """Train every predictor on the first part of a log, and judge it on the rest.
 
     Parameters
     ----------
@@ -65,20 +65,20 @@ def assess_predictors(
     until : learn and judge before this moment only: a date, or ``"10d"``
     nodes : of the machine, where that is more than the logs tell
     events, metrics : an event log and metrics of the same machine
-    progress : called now and then with steps done and all steps; None: a notebook shows a bar
+    progress : called periodically with steps done and all steps; None: a notebook shows a bar
     reading : which rows of the log: system, start, days, fold_nodes, failure_format, strict
 
     Returns
     -------
     StudyResult
-        `table` has a row a predictor; `study.chosen` is the one that did best on the past
+        `table` has one row per predictor; `study.chosen` is the one that did best on the past
 
     Raises
     ------
     TraceError
-        where a log cannot be used
+        if a log cannot be used
     ParameterError
-        for what cannot be
+        for invalid arguments
 
     Examples
     --------
@@ -121,17 +121,17 @@ def assess_scores(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> StudyResult[ScoreStudy]:
-    """Say whether high scores mean failures, how surely, and what they are as probabilities.
+    """Judge scores: whether high ones mean failures, and how good they are as probabilities.
 
     Parameters
     ----------
-    scores : CSV or Parquet with a column of scores and one of what came, a row a case
+    scores : CSV or Parquet with a column of scores and one of outcomes, one row per case
     score : the column to judge; of several the others are compared with the first
-    failed : the column of what came: 1 or 0
-    group : the column of cases that hang together, such as the node; ``"none"``: none do; None:
+    failed : the column of outcomes: 1 or 0
+    group : the column that groups correlated cases, such as the node; ``"none"``: none do; None:
         ``group``, if it is there
     baseline : a column of scores that should be beaten
-    threshold : scores of so much or more are alarms; None: that of the best F1
+    threshold : scores of at least this are alarms; None: that of the best F1
     loss, action_cost, effect : node-hours that a failure destroys and that acting costs, and the
         share of the loss that acting avoids
     draws, seed : permutations for the p-value
@@ -139,7 +139,7 @@ def assess_scores(
     bins, binning : of the reliability table
     probabilities : whether scores are probabilities; None: if all lie within 0 and 1
     strict : a row that must be left out is an error
-    progress : called now and then with steps done and all steps; None: a notebook shows a bar
+    progress : called periodically with steps done and all steps; None: a notebook shows a bar
 
     Returns
     -------
@@ -149,9 +149,9 @@ def assess_scores(
     Raises
     ------
     TraceError
-        where the table cannot be used
+        if the table cannot be used
     ParameterError
-        for what cannot be
+        for invalid arguments
 
     Examples
     --------
@@ -188,7 +188,7 @@ def assess_alarms(
     progress: Progress | None = None,
     **reading: Unpack[LogOptions],
 ) -> StudyResult[AlarmStudy]:
-    """Say what alarms were worth: recall beside chance, precision, false alarms, lead times.
+    """Judge alarms: recall compared with chance, precision, false alarms, lead times.
 
     Durations are text such as ``"6h"``, or seconds.
 
@@ -198,24 +198,24 @@ def assess_alarms(
     failures : the failure log
     records : job records of the same nodes: what answering the alarms costs and saves
     horizons : how long before a failure an alarm is about it
-    lead : least lead time that is of use
+    lead : shortest useful lead time
     action_time, action_cost : what an action takes of a job's nodes, and node-hours besides
     nodes : of the machine; None: those that the log and the alarms name
     level, seed : of intervals; of draws
-    progress : called now and then with horizons done and all of them; None: a notebook shows a bar
+    progress : called periodically with horizons done and all of them; None: a notebook shows a bar
     reading : which rows of the log: system, start, days, fold_nodes, failure_format, strict
 
     Returns
     -------
     StudyResult
-        `table` has a row a horizon
+        `table` has one row per horizon
 
     Raises
     ------
     TraceError
-        where a file cannot be used
+        if a file cannot be used
     ParameterError
-        for what cannot be
+        for invalid arguments
 
     Examples
     --------

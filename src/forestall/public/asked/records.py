@@ -48,23 +48,23 @@ def lemons(
     Parameters
     ----------
     files : a site's records, as `read_site` takes them
-    false_discovery_rate : of the nodes that are named, the share that may be named in error
-    checkpoint_interval : how often jobs are taken to checkpoint, text such as ``"30m"`` or s; None:
-        an hour
-    progress : called now and then with steps done and all steps; None: a notebook shows a bar
+    false_discovery_rate : accepted share of named nodes that are named in error
+    checkpoint_interval : how often jobs are assumed to checkpoint, text such as ``"30m"`` or s;
+        None: an hour
+    progress : called periodically with steps done and all steps; None: a notebook shows a bar
     options : as for `read_site`: slurm, failures, system, since, until, partition, ...
 
     Returns
     -------
     LemonsFound
-        `table` has a row a named node; `study.found` all nodes
+        `table` has one row per named node; `study.found` all nodes
 
     Raises
     ------
     TraceError
-        where a file cannot be used
+        if a file cannot be used
     ParameterError
-        for an option that is none or cannot be
+        for an unknown or invalid option
 
     Examples
     --------
@@ -103,23 +103,23 @@ def backtest_promises(
     level : the probability of every deadline; None: spread evenly from 0.01 to 0.99
     warm_up : jobs that are done before promises count
     seed : of what is asked for
-    learn : whether quotes are learned from jobs and queue; else they rest on like jobs alone, which
-        is fast
-    progress : called now and then with events done and all events; None: a notebook shows a bar
+    learn : whether quotes are learned from jobs and queue; else they rest on similar jobs only,
+        which is fast
+    progress : called periodically with events done and all events; None: a notebook shows a bar
     options : as for `read_site`: slurm, since, until, partition, min_nodes, ...
 
     Returns
     -------
     BacktestFound
         `study.holds` says whether promises were kept as often as they said, None where there are
-        too few; `table` has a row a promise
+        too few; `table` has one row per promise
 
     Raises
     ------
     TraceError
-        where a file cannot be used
+        if a file cannot be used
     ParameterError
-        for an option that is none or cannot be, and where there are no records of jobs
+        for an unknown or invalid option, and where there are no records of jobs
 
     Examples
     --------
@@ -151,16 +151,17 @@ def queue_futures(
     progress: Progress | None = None,
     **options: Unpack[RecordOptions],
 ) -> StudyResult[QueueFutures]:
-    """Play a site's queue forward: when jobs start and end, when nodes are free.
+    """Simulate a site's queue forward: when jobs start and end, when nodes are free.
 
-    Each future draws how long every job runs from like jobs of the past, and plays the scheduler to
+    Each future draws how long every job runs from similar past jobs, and plays the scheduler to
     the end.
 
     Parameters
     ----------
     files : records of jobs and nodes, as `read_site` takes them
-    at : of when the queue is taken, such as ``"2024-03-01T12:00"``; None: the end of the records
-    drain : ``"NODES@FROM+DURATION"``: say what a drain would do to whom
+    at : time at which the queue is taken, such as ``"2024-03-01T12:00"``; None: the end of the
+        records
+    drain : ``"NODES@FROM+DURATION"``: show which jobs a drain would delay
     rule : how the scheduler fills in jobs; with ``"priority"`` it looks at `depth` waiting jobs
     order : who is first
     holds : whether jobs whose nodes are free wait as long as such jobs did
@@ -168,7 +169,7 @@ def queue_futures(
     node_failures : whether nodes fail as often as the records tell
     futures : how many to play
     seed : of the run times that are drawn
-    progress : called now and then with sets done and all sets; None: a notebook shows a bar
+    progress : called periodically with sets done and all sets; None: a notebook shows a bar
     options : as for `read_site`
 
     Returns
@@ -179,9 +180,9 @@ def queue_futures(
     Raises
     ------
     TraceError
-        where a file cannot be used
+        if a file cannot be used
     ParameterError
-        for an option that is none or cannot be
+        for an unknown or invalid option
     """
     given = records(files, options)
     asked = question.FuturesQuestion(

@@ -84,14 +84,15 @@ def interval(
     Returns
     -------
     IntervalAnswer
-        `found.optimal` is the best interval, s; `job` the law of a job's time where `work` is given
+        `found.optimal` is the best interval, s; `job` the distribution of a job's time where
+        `work` is given
 
     Raises
     ------
     ParameterError
-        for what cannot be or does not fit together
+        for invalid or contradictory arguments
     TraceError
-        where a file cannot be used
+        if a file cannot be used
 
     Examples
     --------
@@ -158,9 +159,9 @@ def spares(
     Raises
     ------
     ParameterError
-        for what cannot be or does not fit together
+        for invalid or contradictory arguments
     TraceError
-        where a file cannot be used
+        if a file cannot be used
 
     Examples
     --------
@@ -206,7 +207,7 @@ def study_failures(
     draws : samples to draw for p-values of fits; 0: none
     seed, level : of draws; of intervals
     unit : of gaps
-    progress : called now and then with steps done and all steps; None: a notebook shows a bar
+    progress : called periodically with steps done and all steps; None: a notebook shows a bar
     reading : which rows of the log: system, start, days, fold_nodes, failure_format, strict
 
     Returns
@@ -254,22 +255,22 @@ def design(
     ----------
     plan : a TOML file with groups of nodes, queues, checkpoint cost and wishes
     optimize : whether to search for queues with fewer failures at equal capacity
-    jobs : a job log for the search, in the place of the file's own jobs
+    jobs : a job log for the search, instead of the file's own jobs
     processors_per_node : of that log, where its sizes are processors; None: as the file says
-    progress : called now and then with what is searched and of how much; None: a notebook shows a
+    progress : called periodically with what is searched and of how much; None: a notebook shows a
         bar
 
     Returns
     -------
     DesignAnswer
-        `table` has a row a queue; `study` holds everything; times in seconds
+        `table` has one row per queue; `study` holds everything; times in seconds
 
     Raises
     ------
     InputError
-        where the file or the log cannot be used
+        if the file or the log cannot be used
     ParameterError
-        for what cannot be
+        for invalid arguments
 
     Examples
     --------

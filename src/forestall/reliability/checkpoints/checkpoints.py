@@ -285,11 +285,11 @@ def checkpoint_interval(
     mttf, shape : mean life of one node and its Weibull shape (1: exponential)
     cost : time of a checkpoint, above 0
     nodes : how many nodes; the job fails when one of them does
-    lifetime : the law of one node's life, a `Lifetime` or something fitted, in the place of `mttf`
-        and `shape`
+    lifetime : the distribution of one node's lifetime, a `Lifetime` or something fitted, instead
+        of `mttf` and `shape`
     ages : ``steady``: a machine long in use, only the failed node is renewed (one node: it is as
-        new after every failure); ``new``: all nodes are renewed at each failure; a time: so old
-        are the nodes at the start, and only failed ones are renewed. Closed forms then take the
+        new after every failure); ``new``: all nodes are renewed at each failure; a time: the age of
+    the nodes at the start, and only failed ones are renewed. Closed forms then take the
         long-run mean time between failures, and the optimum the rate of the job's time
     restart : time to read a checkpoint back; the system can fail meanwhile
     downtime : from a failure to the restart

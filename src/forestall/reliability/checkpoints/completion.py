@@ -187,7 +187,8 @@ def completion_time(
     downtime: float | str | Lifetime | Fitted = 0.0,
     rng: np.random.Generator | None = None,
 ) -> CompletionTime:
-    """Return the law of the completion time of a job under failures, checkpoints and restarts.
+    """Return the distribution of the completion time of a job under failures, checkpoints and
+    restarts.
 
     Times are numbers, in seconds or all in one other unit, or text such as ``1-12:00:00``.
 
@@ -198,8 +199,8 @@ def completion_time(
     shape : Weibull shape of a node's life where its mean is given; 1 is exponential
     nodes : how many nodes the job needs; it fails when one of them does
     ages : ``steady``: a machine long in use, in which only the failed node is renewed; ``new``: all
-        nodes are new at the start and after each failure; a time: so old are the nodes at the
-        start, and only failed ones are renewed
+        nodes are new at the start and after each failure; a time: the age of
+    the nodes at the start, and only failed ones are renewed
     interval : work between checkpoints; None for none
     cost : time of a checkpoint
     restart : time to read a checkpoint back; the system can fail meanwhile
@@ -262,7 +263,8 @@ def assumes(system: SystemLifetime) -> str:
 def completion_of(
     plan: CheckpointPlan, system: SystemLifetime, *, points: int = 8192
 ) -> CompletionTime:
-    """Return the law of the completion time of a job on a system; `points` of the grid at most."""
+    """Return the distribution of the completion time of a job on a system, on a grid of at most
+    `points` points."""
     if system.rate is not None:
         stretches = stretches_at(plan, system.rate)
         return _memoryless(plan, stretches, system, "constant failure rate", points)

@@ -123,7 +123,7 @@ def plot_hazard(
         place.errorbar(
             middle, rate, xerr=(middle - edges[:-1], edges[1:] - middle),
             yerr=(rate - low, high - rate), fmt="o", color=INK, markersize=3.0, linewidth=0.9,
-            label=f"observed, {level:.0%} interval", zorder=2,
+            label=f"observed, {100 * level:.0f} % interval", zorder=2,
         )  # fmt: skip
     ages = _ages(sample, log=True)
     for k, law in enumerate(laws):
@@ -162,7 +162,7 @@ def plot_survival(
         survival = np.concatenate([[1.0], curve.estimate, curve.estimate[-1:]])
         place.step(
             time, survival, where="post", color=INK, linewidth=1.0,
-            label=f"Kaplan-Meier, {level:.0%} band", zorder=2,
+            label=f"Kaplan-Meier, {100 * level:.0f} % band", zorder=2,
         )  # fmt: skip
     for k, law in enumerate(laws):
         _line(place, ages, law.lifetime.sf(ages), k, _label(law))

@@ -150,7 +150,7 @@ class Burr(ByHazard):
         return [best, laws[-1], laws[0]]
 
     def closed(self, batch: Batch) -> Floats | None:
-        """Return the maximum, climbed with s of scale = s shape_d^(1 / shape_c) in the place of the
+        """Return the maximum, climbed with s of scale = s shape_d^(1 / shape_c) instead of the
         scale, so that the way to the Weibull is straight; None if not found for all rows."""
         first = [np.log(law) for law in self._first(batch)]
         for u in first:
@@ -256,7 +256,7 @@ class Lomax(Burr):
         return np.stack([1 / tilt, scale / tilt], axis=1)
 
     def closed(self, batch: Batch) -> Floats | None:
-        """Return the maximum, climbed with scale / shape in the place of the scale; None if not
+        """Return the maximum, climbed with scale / shape instead of the scale; None if not
         found for all rows."""
         first = np.log(self.start(batch))
         first[:, 1] -= first[:, 0]

@@ -29,6 +29,7 @@ def family_of(name: str | Family) -> Family:
 
 
 def lifetime(family: str | Family, **parameters: float) -> Lifetime:
-    """Return the law of that family with these parameters; ParameterError where they cannot be."""
+    """Return the distribution of that family with these parameters; ParameterError if they are
+    invalid."""
     chosen = family_of(family)
     return Lifetime(chosen, chosen.checked(parameters))

@@ -201,9 +201,9 @@ class Lemons:
         if not self.flagged[at]:
             words = "within chance" if self.own[at] else "no failure of its own"
         elif self.beyond[at]:
-            words = "lemon: worse even than the spread of its kind"
+            words = "lemon: fails more often than even an unlucky node of its type"
         else:
-            words = "lemon: worse than chance"
+            words = "lemon: fails more often than chance allows"
         return f"{words}; new, {self.node_days[at]:.0f} days in service" if new else words
 
 

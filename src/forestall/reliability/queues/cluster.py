@@ -17,7 +17,7 @@ class Cluster(GroupedMachine):
     groups : `Group`s, or tables with name, count and either mttf (a duration) and shape (1 where it
         is missing), or lifetime (a `Lifetime`, or something fitted that has one, in seconds)
     queues : `Queue`s, or tables with name, nodes, limit, slots and perhaps mix
-    nodes, mttf, shape : one group in the place of `groups`
+    nodes, mttf, shape : one group instead of `groups`
     ages : new, steady, or a duration: of all nodes when a job starts; without it each group's own
     checkpoints : `Checkpoints`, or what one costs
 

@@ -23,7 +23,7 @@ that no other beats in both.
 How it is found. Nodes and limits come from candidates that cover the mix. Where all structures of
 up to the wanted number of queues are few enough they are all tried. Else, for each of a row of
 wanted capacities, hill climbing from several starts (a seeded generator draws them) puts one queue
-in the place of another, adds one or drops one, and takes the best of all such steps until none
+instead of another, adds one or drops one, and takes the best of all such steps until none
 helps. Every structure that was looked at competes for the curve.
 """
 

@@ -291,7 +291,7 @@ def system_of(
     ages: Age | str,
 ) -> SystemLifetime:
     """Return the system that these say: `nodes` nodes of that mean life and Weibull shape, or of
-    the law `lifetime`, which may be in the place of `mttf` too and may be something fitted. Times
+    the law `lifetime`, which may be instead of `mttf` too and may be something fitted. Times
     may be text such as ``4d``. Raises ParameterError."""
     if (mttf is None) == (lifetime is None):
         raise ParameterError("mttf", mttf, "either the mean life of a node or its lifetime law")

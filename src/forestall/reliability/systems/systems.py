@@ -204,7 +204,7 @@ def series_mttf(groups: Sequence[ComponentGroup], assume: Age | None = None) -> 
     Parameters
     ----------
     groups : the components
-    assume : an age for all groups in the place of their own
+    assume : an age for all groups instead of their own
 
     All as new and Weibull of one shape: (sum N / scale^shape)^(-1/shape) Gamma(1 + 1/shape)
     (Equations 7, 8); other laws and ages: the integral of R. In steady state: 1 / sum(N / MTTF),

@@ -149,8 +149,8 @@ class CycleParameters(BaseModel):
     )  # fmt: skip
     history: Annotated[int, Field(ge=1, le=10_000)] = setting(
         20, "Maximum number of similar days that Falcon learns from",
-        about="days of the same kind, weekday or weekend, that are learnt from, at most",
-        shown="DAYS", label="Days learnt from", axis="count", only=_FALCON, rare=True,
+        about="days of the same kind, weekday or weekend, that are learned from, at most",
+        shown="DAYS", label="Days learned from", axis="count", only=_FALCON, rare=True,
     )  # fmt: skip
     predict_every: Annotated[int, Field(ge=60, le=DAY)] = setting(
         3600, "Time between Falcon's forecasts",

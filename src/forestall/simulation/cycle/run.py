@@ -143,7 +143,7 @@ def play_cycle(
     forecasts : of the same hosts and parameters about hosts, to share them between runs
     own : chooses hosts where the scheduler is in Python
     log_events : keep what the engine was told and decided
-    progress : called now and then with the number of jobs done and of all jobs
+    progress : called periodically with the number of jobs done and of all jobs
     """
     if forecasts is None:
         forecasts = Forecasts(hosts, parameters, kept=False)  # nobody asks for them again

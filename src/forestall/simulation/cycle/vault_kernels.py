@@ -1,4 +1,4 @@
-"""Guests whose checkpoints a vault keeps: what the world does in the place of `world_kernels`.
+"""Guests whose checkpoints a vault keeps: what the world does instead of `world_kernels`.
 
 A stay is restoring, then working and saving by turns. Each save and each restore is a transfer,
 whose hosts and whose length are settled as it begins, by the transfers that are under way then.

@@ -110,9 +110,9 @@ class Parameters(BaseModel):
     ring: Annotated[int, Field(ge=1, le=MOST_PIECES)] | None = setting(
         None, "Copies of each checkpoint on a ring of the job's nodes, including its own; 3: "
               "also on both neighbors",
-        about="copies of each checkpoint on [a ring of the job's nodes]"
-        "(models/spares-in-runs.md), its own among them; with 3 on both neighbours, too; short "
-        "for `layout=ring` in {vault}",
+        about="copies of each checkpoint on [a ring of the job's "
+            "nodes](models/spares-in-runs.md), its own among them; with 3 on both neighbors; "
+            "short for `layout=ring` in {vault}",
         group="checkpoints", shown="COPIES", unset="no ring", rare=True,
     )  # fmt: skip
     spares: Annotated[int, Field(ge=0, lt=MAX_NODES)] | None = setting(

@@ -191,7 +191,7 @@ def play(
     """Simulate with the compiled engine by a prediction, which it takes for its own. What is in
     Python, a plugin or a policy, is asked as the loop comes to it: slower, with the same results.
 
-    `population`: users who bargain, in the place of one least probability for all.
+    `population`: users who bargain, instead of one least probability for all.
     `placed` False leaves node sets out, which only the classic policies without failures allow.
     """
     entry, asked = parameters.entry, plugin or policy

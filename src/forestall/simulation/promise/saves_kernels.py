@@ -1,6 +1,6 @@
 """Checkpoints of jobs that a vault keeps: where their pieces are, and whether enough can be read.
 
-What the world does in the place of the bodies of `world_kernels` for runs without a vault. Places
+What the world does instead of the bodies of `world_kernels` for runs without a vault. Places
 are not kept but found anew: they follow from the nodes that the job ran on, and from the stores
 that could be reached as the save began.
 """

@@ -79,8 +79,9 @@ class VirtualParameters(BaseModel):
     predictor: Annotated[str, SOURCES] = setting(
         "synthetic", "Source of predictions: synthetic, recorded in the failure log, or a "
                      "trained predictor",
-        about="where predictions come from: made up with `prediction_accuracy`, the failure log's "
-        "own column, or a predictor that has learnt; the last two as in the table above",
+        about="where predictions come from: made up with `prediction_accuracy`, the failure "
+            "log's own column, or a predictor that has learned; the last two as in the table "
+            "above",
         group="prediction", shown="synthetic|recorded|hazard|NAME|FILE",
     )  # fmt: skip
     prediction_accuracy: Share = setting(
@@ -100,8 +101,9 @@ class VirtualParameters(BaseModel):
     predict_every: Positive | None = setting(
         None, "Also ask a trained predictor at this interval, besides at starts and node "
               "failures",
-        about="between two more questions about all nodes to a predictor that has learnt; without "
-        "them it is asked at the start and after each failure (footnote 1 of the paper)",
+        about="between two more questions about all nodes to a predictor that has learned; "
+            "without them it is asked at the start and after each failure (footnote 1 of the "
+            "paper)",
         unit="s", unset="no more", rare=True,
     )  # fmt: skip
     lead: Seconds | None = setting(
@@ -139,8 +141,9 @@ class VirtualParameters(BaseModel):
         "told", "Assumed duration of a migration: the true one (told), or {migration_cost} at "
                 "first and then learned from past migrations (learned)",
         about="what a move is believed to take, where a node is chosen and left in time: what it "
-        "does, or [what was learnt](models/virtual-machines/index.md#learned-tau) from the moves "
-        "made, and `migration_cost` before the first; `vm_memory` tells what they take", rare=True,
+            "does, or [what was learned](models/virtual-machines/index.md#learned-tau) from "
+            "the moves made, and `migration_cost` before the first; `vm_memory` tells what "
+            "they take", rare=True,
     )  # fmt: skip
     overload_limit: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = setting(
         None, "Share of processors in use above which tasks leave a node, if it lasts longer "

@@ -45,7 +45,7 @@ _FAMILIES = (
     LineFormat(
         "bluegene",
         "Blue Gene/L log with alert labels",
-        "Blue Gene/L's labelled log",
+        "Blue Gene/L's labeled log",
         re.compile(
             rf"(?P<kind>\S+) \d+ \d{{4}}\.\d\d\.\d\d (?P<place>\S+) (?P<time>{_STAMP})\.\d+ \S+ .*"
         ),
@@ -76,7 +76,7 @@ _FAMILIES = (
     LineFormat(
         "hpc",
         "loghub's HPC log (no labels, so no failures)",
-        "the unlabelled HPC log",
+        "the unlabeled HPC log",
         re.compile(r"\d+ (?P<place>\S+) (?P<kind>\S+ \S+) (?P<time>\d+) -?\d+ .*"),
         is_failure=lambda event: False,
     ),

@@ -152,7 +152,7 @@ def _noted(line: str) -> tuple[str, str] | None:
 
 
 def _notes(path: Path) -> ParquetNotes:
-    """Return what the comments above the header tell. Raises TraceError for what cannot be."""
+    """Return what the comments above the header tell. Raises TraceError for invalid arguments."""
     if not _is_comment(text_of(read_head(path, 64)).lstrip()):
         return ParquetNotes()
     count = 0

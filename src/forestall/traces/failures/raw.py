@@ -97,7 +97,7 @@ class RawFailures:
     zero : time 0 in the log's own count, where the log itself tells it
     span : seconds that the log covers from there, where it tells that
     predicted : int64[n], s, when each failure was predicted to come, `FAR` where it was not; None
-        where the log does not tell
+        if the log does not say
     """
 
     time: Int

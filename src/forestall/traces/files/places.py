@@ -36,7 +36,7 @@ def placed(cleaning: Cleaning, name: str) -> Cleaning:
 
 
 def shortened(cleaning: Cleaning, paths: Iterable[str | Path]) -> Cleaning:
-    """Return remarks that name these files as `called` does, in the place of their paths."""
+    """Return remarks that name these files as `called` does, instead of their paths."""
     short = {str(path): name for path, name in called(paths).items() if str(path) != name}
     return _renamed(cleaning, short) if short else cleaning
 

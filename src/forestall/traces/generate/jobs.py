@@ -40,14 +40,14 @@ def generate_jobs(
     load: float | None = None,
     model: str = "all",
 ) -> Jobs:
-    """Return jobs that nobody submitted, for a machine of `nodes`.
+    """Return generated jobs for a machine of `nodes`.
 
     Parameters
     ----------
     nodes : size of the machine
     seed : sizes, run times, gaps and requests each have a stream of their own from it
     count, days : how many jobs, or from how many days; exactly one of them
-    load : wanted offered load, sum of size times run time over nodes times the span of submits.
+    load : offered load, sum of size times run time over nodes times the span of submits.
         The gaps are scaled to it, not the run times; None leaves the gaps as the model has them
     model : which of `MODELS`: all, batch or interactive jobs
 

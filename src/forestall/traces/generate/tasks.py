@@ -84,7 +84,7 @@ def generate_task_jobs(
     load : sum of tasks times run time, over `capacity` times the days. It is met exactly, but for
         rounding, by bending the law of the sizes: log2(size) / log2(largest) is raised to a power.
         With run times as the paper has them, the sizes of the Lublin-Feitelson model as published
-        (22 tasks in the mean) would make a load of 2.3 on 1,024 processors
+        (22 tasks on average) would make a load of 2.3 on 1,024 processors
     largest : most tasks of a job
     capacity : processors of the machine, one for each task
     long_limit : jobs beyond the 48 h that the generator of requests is made for ask for the next

@@ -65,14 +65,14 @@ def read_job_records(
 
     Parameters
     ----------
-    path : the file; text may be packed (.gz, .xz, .zst)
+    path : the file; text may be compressed (.gz, .xz, .zst)
     start : time 0, as a date or in the file's own seconds; without it the first start of a file
         with dates, the own 0 of one that counts seconds
     days : only jobs that ran in [start, start + days) at any time, in whole, are taken
     strict : whether a row that must be left out or changed is an error
 
     Without `start` and `days` jobs that never started are kept, after all others. Raises TraceError
-    where the file cannot be used, ParameterError for a bad parameter.
+    if the file cannot be used, ParameterError for a bad parameter.
     """
     place = Path(path)
     if is_parquet(place):

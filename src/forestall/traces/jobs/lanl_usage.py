@@ -56,7 +56,7 @@ def read_lanl_usage(
     ceil(processors / P) nodes. The run time is from the dispatch to the end; what was requested is
     not in the log. Where batch ids come again, jobs are numbered by their place in submit order.
 
-    Raises TraceError where the file cannot be used (with `strict` also for the first row that
+    Raises TraceError if the file cannot be used (with `strict` also for the first row that
     would be left out), ParameterError for a P below 1.
     """
     if processors_per_node < 1:

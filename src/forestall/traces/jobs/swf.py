@@ -99,7 +99,7 @@ def read_swf(path: str | Path, *, processors_per_node: int = 1, strict: bool = F
     (field 8); with `processors_per_node` P a job has ceil(processors / P) nodes. Jobs without run
     time or size stay, for the simulator to count. The machine's size comes from the header.
 
-    Raises TraceError where the file cannot be used (with `strict` also for the first row that
+    Raises TraceError if the file cannot be used (with `strict` also for the first row that
     would be left out or changed), ParameterError for a P below 1.
     """
     return with_own_ids(_read(path, strict, _NEEDED).jobs(processors_per_node))

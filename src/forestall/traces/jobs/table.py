@@ -36,7 +36,7 @@ def read_job_table(path: str | Path, *, strict: bool = False) -> Jobs:
     """Read a job table, CSV or (by its first bytes) Parquet.
 
     Rows with a field that is no whole number, or a negative submit time, are left out and named.
-    Raises TraceError where the file cannot be used; with `strict` for the first such row.
+    Raises TraceError if the file cannot be used; with `strict` for the first such row.
     """
     place = Path(path)
     if is_parquet(place):

@@ -45,7 +45,7 @@ class OneMetric:
         return cls(name, missing, mean, deviation, least, median, p95, most)
 
     def __str__(self) -> str:
-        lost = f", missing {self.missing:.1%}" if self.missing else ""
+        lost = f", missing {100 * self.missing:.1f} %" if self.missing else ""
         if not np.isfinite(self.mean):
             return "never known"
         return (
@@ -88,7 +88,7 @@ class MetricInfo:
         gaps = f"{self.gaps:,} over {LATE:g} periods"
         if self.gaps:
             longest = format_duration(self.longest_gap)
-            gaps += f", longest {longest}; {self.absent:.1%} of the samples are missing"
+            gaps += f", longest {longest}; {100 * self.absent:.1f} % of the samples are missing"
         rows = [
             ("metrics of nodes", self.source or "in memory"),
             ("nodes", told),

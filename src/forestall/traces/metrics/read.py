@@ -66,12 +66,13 @@ def read_metrics(
     days: float | None = None,
     strict: bool = False,
 ) -> Metrics:
-    """Read samples of nodes' metrics, of any format in `FORMATS`, told apart by what is in it.
+    """Read samples of nodes' metrics, of any format in `FORMATS`, detected from the content.
 
     Parameters
     ----------
-    path : a file (text may be packed: .gz, .xz, .zst), or a folder whose files are read together
-    format : name of the format, where it shall not be guessed
+    path : a file (text may be compressed: .gz, .xz, .zst), or a folder whose files are read
+        together
+    format : name of the format (default: detected)
     names : the metrics to read, as the source names them (default: all numbers)
     node, time : the columns (of Prometheus: the label) of node and time, where not the usual ones
     start : time 0, as a date such as ``2003-07-18T16:00`` or in the source's own seconds; without

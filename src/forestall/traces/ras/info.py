@@ -51,7 +51,7 @@ class RasInfo:
             ("first record", begin),
             ("span", format_duration(self.span)),
             ("severities", _listed(self.severities)),
-            ("alerts", "not labelled" if self.alerts is None else f"{self.alerts:,}"),
+            ("alerts", "not labeled" if self.alerts is None else f"{self.alerts:,}"),
             ("places", f"{self.places:,}; most: {_listed(self.top_places)}"),
             ("kinds", f"{self.kinds:,}; most:"),
             *(("", f"{count:,} {kind}") for kind, count in self.top_kinds),

@@ -3,8 +3,8 @@
 Blue Gene names places from the outside in, pieces parted by dashes:
 
 - Blue Gene/L: ``R02-M1-N0-C:J12-U11`` is rack 02, midplane 1, node card 0, compute card in slot
-  J12, chip U11, and the chip is the node; ``I:J18`` in the place of ``C:J12`` is an I/O card;
-  ``L2`` in the place of the node card is a link card, ``S`` a service card.
+  J12, chip U11, and the chip is the node; ``I:J18`` instead of ``C:J12`` is an I/O card;
+  ``L2`` instead of the node card is a link card, ``S`` a service card.
 - Blue Gene/P and Q: ``R1F-M1-N04-J17`` is rack 1F, midplane 1, node board 04, and the compute card
   in slot J17 is the node. ``R1F-M1-N00-U07`` is a link chip of a board, ``R0A-B0-P2`` a power
   module, ``R11-L`` the coolant monitor of a rack. I/O racks begin with Q: ``Q0H-I1-J05`` is I/O

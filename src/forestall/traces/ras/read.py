@@ -1,4 +1,4 @@
-"""The front door: an event log of any known form, told apart by what is in it."""
+"""The front door: an event log of any known form, detected from the content."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_ras(
     Parameters
     ----------
     path : the file, packed or not; it is read in chunks, and only small numbers are kept
-    format : name of the form, where it shall not be guessed
+    format : name of the format (default: detected)
     system : which system; no form that is known holds several
     start : time 0, as a date such as ``2005-06-05`` or in the log's own seconds; without it the
         first record of a log with dates, the log's own 0 of one that counts seconds
@@ -67,7 +67,7 @@ def read_ras(
     progress : called with (done, of how many)
 
     Times are the log's as they stand, cut to whole seconds; those with a zone become UTC. Raises
-    TraceError where the file cannot be used or nothing lies in the window, ParameterError for a bad
+    TraceError if the file cannot be used or nothing lies in the window, ParameterError for a bad
     parameter, MissingExtraError without drain3.
     """
     place = Path(path)

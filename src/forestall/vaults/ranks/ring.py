@@ -179,7 +179,7 @@ class Ring:
         self._older = new  # whole enough to be told of, if what follows comes to no end
         self._swap(new, {} if old is None else old.data)
         if not self._members.agree(len(new.sums) == len(new.data)):
-            raise InputError(f"step {step} reached a neighbour damaged; expected what was sent")
+            raise InputError(f"step {step} reached a neighbor damaged; expected what was sent")
         self._last, self._older = new, self._last
         self._saves += 1
         if self._every and self._saves % self._every == 0:
@@ -346,7 +346,7 @@ class Ring:
         if isinstance(found, str):
             return _GoneOn(Restored(None, {}, "none"), error=LostError(found))
         if found is None and plan.lost:
-            told = f"ranks {', '.join(map(str, plan.lost))} were lost with both their neighbours"
+            told = f"ranks {', '.join(map(str, plan.lost))} were lost with both their neighbors"
             return _GoneOn(Restored(None, {}, "none"), error=LostError(told))
         if found is None:
             return _GoneOn(Restored(None, {}, "none"))
@@ -369,7 +369,7 @@ class Ring:
         new.sums = {part: _sum(data) for part, data in mine.items()}
         self._swap(new, {})
         if not self._members.agree(len(new.sums) == len(new.data)):
-            raise RankLostError(f"step {step} reached a neighbour damaged")  # all try again
+            raise RankLostError(f"step {step} reached a neighbor damaged")  # all try again
         return _GoneOn(Restored(step, states, source, lost), new)
 
     def _read(self, name: str, parts: int) -> tuple[dict[int, Buffer], ForestallError | None]:

@@ -76,7 +76,7 @@ def operator_of(door: Door) -> Callable[..., Viewer]:
 
     def operator(viewer: Annotated[Viewer, Depends(door)]) -> Viewer:
         if not viewer.operates:
-            raise HTTPException(403, "only operators may ask that")
+            raise HTTPException(403, "only operators may do this")
         return viewer
 
     return operator
@@ -108,8 +108,10 @@ def application(desk: Desk, settings: ApiSettings) -> FastAPI:
     app = bare_application("forestall", ABOUT)
 
     @app.get(
-        "/healthz", tags=["service"], summary="Whether the controller is well",
-        responses={503: {"model": HealthTold, "description": "The last look is too old, or none"}},
+        "/healthz", tags=["service"], summary="Whether the controller is healthy",
+        responses={503: {
+            "model": HealthTold, "description": "The last read is too old, or missing",
+        }},
     )  # fmt: skip
     def healthz() -> HealthTold:
         """Return the age of the last look at the cluster and the version. No token is needed."""
@@ -128,7 +130,7 @@ def _health(desk: Desk, stale: int) -> tuple[HealthTold, int]:
         return HealthTold(status=str(error), age=None, version=__version__), 503
     age = None if told.looked is None else max(told.now - told.looked, 0)
     well = age is not None and age <= stale
-    status = "ok" if well else told.said or f"the last look is {age} s old"
+    status = "ok" if well else told.said or f"the last read of the cluster is {age} s old"
     return HealthTold(status=status, age=age, version=__version__), 200 if well else 503
 
 
@@ -139,7 +141,7 @@ def line_of(text: str) -> str:
 
 
 def error_answer(error: ForestallError) -> JSONResponse:
-    """Return the answer for an error of ours: 422 for a value, 409 for what cannot be now, 503
+    """Return the answer for an error of ours: 422 for a value, 409 for what cannot be done now, 503
     where the ledger or the cluster is away."""
     headers = {}
     if isinstance(error, ParameterError):
@@ -163,7 +165,7 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
 
 async def _defect(_: Request, error: Exception) -> JSONResponse:
     """Say that it is our fault, and no more; the server's log has the whole of it."""
-    told = "a defect of the server; its log says more"
+    told = "an error in the server; see its log"
     return JSONResponse({"detail": told}, 500)
 
 
@@ -181,9 +183,9 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
 
 
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
-    401: {"model": ErrorTold, "description": "No token, or one that is not known"},
+    401: {"model": ErrorTold, "description": "No token, or an unknown one"},
     413: {"model": ErrorTold, "description": "The request is larger than 1 MiB"},
-    422: {"model": ErrorTold, "description": "The question cannot be"},
-    429: {"model": ErrorTold, "description": "Too many requests; `Retry-After` says when to ask"},
+    422: {"model": ErrorTold, "description": "Invalid request"},
+    429: {"model": ErrorTold, "description": "Too many requests; `Retry-After` says when to retry"},
     503: {"model": ErrorTold, "description": "The ledger cannot be read or written"},
 }

@@ -40,17 +40,17 @@ class QuoteAsked(StrictQuestion):
     """A job that somebody thinks of."""
 
     nodes: Annotated[int, Field(ge=1, le=10_000_000, description="Nodes")]
-    time: Annotated[int, Field(ge=1, le=FAR, description="Seconds that it runs at most: its limit")]
+    time: Annotated[int, Field(ge=1, le=FAR, description="Its time limit in seconds")]
     by: Annotated[
         int | None,
         Field(ge=0, le=FAR, description="Deadline whose probability is asked for, s since 1970"),
     ] = None
     probability: Annotated[
         float,
-        Field(gt=0, lt=1, description="With `by`: the least probability of the offers wanted"),
+        Field(gt=0, lt=1, description="With `by`: the minimum probability of the offers"),
     ] = 0.9
     partition: Partition = ""
-    name: Annotated[Name, Field(description="Name of the job, by which like ones are found")] = ""
+    name: Annotated[Name, Field(description="Name of the job, used to find similar ones")] = ""
     features: Annotated[
         str,
         Field(
@@ -80,13 +80,12 @@ class JobAsked(StrictQuestion):
     ]
     name: Annotated[Name, Field(description="Name of the job")] = "forestall"
     partition: Partition = ""
-    words: Annotated[str, Field(max_length=500, description="Words of yours for its comment")] = ""
+    words: Annotated[str, Field(max_length=500, description="Text for its comment")] = ""
     consents: Annotated[
         tuple[Annotated[str, Field(max_length=20)], ...],
         Field(
             max_length=10, strict=False,
-            description="What may be done with it to keep the promise: exclude, requeue, signal, "
-            "start",
+            description="Actions allowed on it for the promise: exclude, requeue, signal, start",
         ),
     ] = CONSENTS  # fmt: skip
     output: Annotated[

@@ -22,16 +22,16 @@ from forestall.web.api.application import ERRORS, Door, line_of, operator_of
 PREFIX: Final = "/api/v1"
 Responses = dict[int | str, dict[str, Any]]
 _NOT_NOW: Final[Responses] = {
-    409: {"model": asked.ErrorTold, "description": "That cannot be done now"}
+    409: {"model": asked.ErrorTold, "description": "This cannot be done now"}
 }
 _MISSING: Final[Responses] = {
     404: {"model": asked.ErrorTold, "description": "There is no such promise"}
 }
 _NOT_YOU: Final[Responses] = {
-    403: {"model": asked.ErrorTold, "description": "Only operators may ask that"}
+    403: {"model": asked.ErrorTold, "description": "Only operators may do this"}
 }
-Most = Annotated[int, Query(ge=1, le=10_000, description="At most so many")]
-Id = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$", description="Its id, or a beginning of it")]
+Most = Annotated[int, Query(ge=1, le=10_000, description="At most this many")]
+Id = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$", description="Its id, or the beginning of it")]
 
 
 def routes(desk: Desk, door: Door) -> APIRouter:
@@ -54,12 +54,12 @@ def _about_the_cluster(router: APIRouter, desk: Desk, door: Door) -> None:
         """Each with its state and the probability that it does not fail within 24 h."""
         return asked.NodesTold(nodes=desk.nodes(viewer))
 
-    @router.get("/jobs", tags=["cluster"], summary="The jobs that wait or run")
+    @router.get("/jobs", tags=["cluster"], summary="Waiting and running jobs")
     def jobs(viewer: Annotated[Viewer, Depends(door)]) -> asked.JobsTold:
         """Of others' jobs a user is told that there is one, its nodes and its times."""
         return asked.JobsTold(jobs=desk.jobs(viewer))
 
-    @router.get("/calibration", tags=["records"], summary="How well the word was kept")
+    @router.get("/calibration", tags=["records"], summary="How well promises were kept")
     def calibration(viewer: Annotated[Viewer, Depends(door)]) -> asked.CalibrationTold:
         """By tenths of the stated probability, each with its 95 % interval (Wilson)."""
         return asked.CalibrationTold(calibration=desk.calibration(viewer))
@@ -88,7 +88,7 @@ def _about_promises(router: APIRouter, desk: Desk, door: Door) -> None:
     @router.get("/promises", tags=["promises"], summary="Promises, the newest first")
     def promises(
         viewer: Annotated[Viewer, Depends(door)],
-        ended: Annotated[bool, Query(description="Also those that are over")] = True,
+        ended: Annotated[bool, Query(description="Also promises that are over")] = True,
         most: Most = 500,
     ) -> asked.PromisesTold:
         """A user's own, or an operator's all."""
@@ -107,7 +107,7 @@ def _for_operators(router: APIRouter, desk: Desk, operator: object) -> None:
     who = Depends(operator)  # type: ignore[arg-type]
 
     @router.get(
-        "/proposals", tags=["operators"], summary="What is proposed, and was done lately",
+        "/proposals", tags=["operators"], summary="Proposals and recent actions",
         responses=_NOT_YOU,
     )  # fmt: skip
     def proposals(viewer: Annotated[Viewer, who], most: Most = 500) -> asked.ProposalsTold:

@@ -93,16 +93,16 @@ def _of_cluster(told: ClusterTold) -> Families:
     yield info
     plain = {
         "forestall_clock_timestamp_seconds": ("The controller's clock.", told.now),
-        "forestall_cycle_seconds": ("Time that the last cycle took.", told.cycle_s),
+        "forestall_cycle_seconds": ("Duration of the last cycle.", told.cycle_s),
         "forestall_nodes_in_service": ("Nodes on which jobs may start.", told.up),
         "forestall_nodes_busy": ("Nodes on which jobs run.", told.busy),
-        "forestall_promises_open": ("Promises of which nothing has come yet.", told.promises_open),
-        "forestall_proposals_open": ("Proposals that wait for a person.", told.proposals_open),
+        "forestall_promises_open": ("Promises without an outcome yet.", told.promises_open),
+        "forestall_proposals_open": ("Proposals that await approval.", told.proposals_open),
     }
     for name, (text, value) in plain.items():
         yield GaugeMetricFamily(name, text, float(value))
     if told.looked is not None:
-        text = "Time since the cluster was last seen whole."
+        text = "Time since the cluster was last read completely."
         yield GaugeMetricFamily("forestall_look_age_seconds", text, float(told.now - told.looked))
     yield CounterMetricFamily("forestall_cycles", "Cycles since the start.", float(told.cycle))
     jobs = gauge("forestall_cluster_jobs", "Jobs of the cluster, all users'.", "state")
@@ -149,11 +149,11 @@ def _of_ledger(counts: LedgerCounts) -> Families:
     for table, count in counts.rows.items():
         rows.add_metric([table], count)
     yield rows
-    looks = counter("forestall_looks", "Looks at the cluster: whole, or worth nothing.", "result")
+    looks = counter("forestall_looks", "Reads of the cluster's state: whole or failed.", "result")
     looks.add_metric(["whole"], counts.looks.get(True, 0))
     looks.add_metric(["failed"], counts.looks.get(False, 0))
     yield looks
-    states = counter("forestall_intent_states", "How often intents came into a state.",
+    states = counter("forestall_intent_states", "How often intents entered a state.",
                      "role", "state")  # fmt: skip
     for role in (Role.KEEPER, Role.WARDEN):
         for state in IntentState:
@@ -165,12 +165,13 @@ def _of_ledger(counts: LedgerCounts) -> Families:
 
 def _of_promises(counts: LedgerCounts) -> Families:
     names = [f"{k / TENTHS:.1f}-{(k + 1) / TENTHS:.1f}" for k in range(TENTHS)]
-    made = counter("forestall_promises_made", "Promises, by the probability said.", "decile")
-    ended = counter("forestall_promises_ended", "Promises that are over, by what came of them and "
-                    "the probability said.", "decile", "outcome")  # fmt: skip
-    kept = gauge("forestall_promises_kept_ratio", "Share that was kept, of those kept or missed.",
+    made = counter("forestall_promises_made", "Promises by stated probability.", "decile")
+    ended = counter("forestall_promises_ended",
+                    "Promises that are over, by outcome and stated probability.",
+                    "decile", "outcome")  # fmt: skip
+    kept = gauge("forestall_promises_kept_ratio", "Kept, as a share of those kept or missed.",
                  "decile")  # fmt: skip
-    said = gauge("forestall_promises_said_ratio", "Mean probability said to those.", "decile")
+    said = gauge("forestall_promises_said_ratio", "Mean stated probability of those.", "decile")
     for tenth, name in enumerate(names):
         made.add_metric([name], counts.made.get(tenth, 0))
         for outcome in OUTCOMES[1:]:  # open ones are not over
@@ -181,7 +182,7 @@ def _of_promises(counts: LedgerCounts) -> Families:
             said.add_metric([name], mean)
     yield from (made, ended, kept, said)
     if counts.calibration_error is not None:
-        text = "Mean difference of the share kept and the probability said, over all promises."
+        text = "Mean difference between observed share and stated probability, over all promises."
         yield GaugeMetricFamily("forestall_calibration_error_ratio", text, counts.calibration_error)
 
 

@@ -44,18 +44,18 @@ class MeasuredDesk:
         self.registry: Final = CollectorRegistry()
         self._quotes = Counter(
             "forestall_quotes",
-            "Quotes asked for, by what came of them: offers, none, refused, failed.",
+            "Quotes asked for, by result: offers, none, refused, failed.",
             ["result"],
             registry=self.registry,
         )
         self._accepted = Counter(
             "forestall_acceptances",
-            "Offers that somebody wanted to take: promised, refused, failed.",
+            "Attempts to take an offer, by result: promised, refused, failed.",
             ["result"],
             registry=self.registry,
         )
         self._seconds = Histogram(
-            "forestall_quote_seconds", "Time that a quote took.",
+            "forestall_quote_seconds", "Time per quote.",
             buckets=BUCKETS, registry=self.registry,
         )  # fmt: skip
         for result in ("offers", "none", "refused", "failed"):

@@ -17,7 +17,7 @@ from forestall.web.page.questions import order_of, question_of, text_of
 
 VIEWS: Final = ("cluster", "quote", "promises", "record", "proposals")
 """The page's views, as in its addresses."""
-FAULT: Final = "the server failed, and nobody knows whether this was done; its log says why"
+FAULT: Final = "the server failed, and it is unknown whether this was done; see its log"
 Answer = dict[str, Any]
 
 

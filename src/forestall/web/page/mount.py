@@ -17,7 +17,7 @@ from forestall.web.page.login import login_page
 from forestall.web.page.sessions import COOKIE, Sessions, ViewerOfToken, is_foreign
 from forestall.web.page.style import STYLE
 
-WRONG: Final = "This token is nobody's. Check that all of it was pasted."
+WRONG: Final = "Unknown token. Check that all of it was pasted."
 PAUSE: Final = 0.5
 """s that a wrong token costs."""
 ICON: Final = (

@@ -28,7 +28,7 @@ def question_of(typed: Mapping[str, Any]) -> QuoteQuestion:
     by = typed.get("by")
     percent = _number(typed, "percent")
     if not 0 < percent < 100:
-        raise ParameterError("least probability", percent, "between 0 % and 100 %")
+        raise ParameterError("minimum probability", percent, "between 0 % and 100 %")
     partition = _text(typed, "partition", 200)
     until = None if by is None else _whole(typed, "by")
     features = _text(typed, "features", 200).strip()

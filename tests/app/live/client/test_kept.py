@@ -37,7 +37,7 @@ def test_rows_are_those_of_the_last_list_of_a_server(tmp_path: Path) -> None:
 )
 def test_what_is_no_offer(named: str, said: str, tmp_path: Path) -> None:
     kept = KeptQuotes(tmp_path)
-    with pytest.raises(InputError, match="no list was shown"):
+    with pytest.raises(InputError, match="no list has been shown"):
         kept.find("one", "1")
     kept.keep("one", QUESTION, offers("a1", "a2"))
     with pytest.raises(InputError, match=said):
@@ -68,7 +68,7 @@ def test_a_broken_file_holds_nothing_and_is_replaced(text: str, tmp_path: Path) 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     said = KeptQuotes(tmp_path / "file").keep("one", QUESTION, offers("a1"))
-    assert "cannot be named later" in said
+    assert "cannot be used later" in said
 
 
 def test_the_cache_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,13 +91,13 @@ def test_no_requeue_is_no_consent(tmp_path: Path) -> None:
         (("-t", "UNLIMITED"), "--time=UNLIMITED but"),
         (("-N", "16-16"), None),
         (("--array=1-3",), "a promise is of one job"),
-        (("--deadline=now+1h",), "would end the job"),
+        (("--deadline=now+1h",), "would end a late job"),
         (("-H",), "--hold has no place"),
         (("--wrap=x",), "a script is needed"),
         (("--gres",), "has no value"),
         (("extra",), "no option of sbatch"),
-        (("--gres=a'b",), "cannot stand in a script"),
-        (("--gres=a\nb",), "cannot stand in a script"),
+        (("--gres=a'b",), "cannot be used in a script"),
+        (("--gres=a\nb",), "cannot be used in a script"),
     ],
 )
 def test_what_contradicts_the_quote_is_refused(

@@ -77,7 +77,7 @@ def test_the_running_cluster(
     assert "1 node down or drained" in remarks
     assert "upkeep" in remarks
     assert "course" in remarks
-    assert "2 jobs that Slurm does not let start yet (Dependency, JobHeldUser)" in remarks
+    assert "2 jobs that Slurm holds back (Dependency, JobHeldUser)" in remarks
 
 
 def test_with_the_order_of_submission_the_older_job_is_first(

@@ -73,7 +73,7 @@ def test_failures_are_those_of_the_log(log: Path) -> None:
     now = EPOCH + 20 * DAY
     none, told = hazard_of(site, now, 16, 1)
     assert none is None
-    assert "no failure" in told
+    assert "no earlier failure" in told
     times = np.arange(1, 41) * DAY // 2 + EPOCH
     failures = Failures.build(times, np.arange(40) % 16, np.full(40, 1800))
     with_log = replace(site, failures=replace(failures, nodes=16, span=now))
@@ -88,7 +88,7 @@ def test_failures_are_those_of_the_log(log: Path) -> None:
 def test_priorities_must_be_told(log: Path) -> None:
     site = gather(GivenRecords(paths=(log,)))
     queue = queue_at(site, EPOCH + 20 * DAY)
-    with pytest.raises(ParameterError, match="a running Slurm alone tells them"):
+    with pytest.raises(ParameterError, match="which only a running Slurm has"):
         ordered(queue, FuturesQuestion(order="priority"), SchedulerRule())
 
 

@@ -381,18 +381,18 @@ def rows(folder: Path, status: Mapping[str, Any], now: float) -> list[tuple[str,
         ("owner's load", _percent(status["cpu"])),
         ("guests' load", _percent(status["guest_cpu"])),
         ("memory free", _percent(status["memory_free"])),
-        ("thresholds", f"Th1 {status['th1']:.0%}, Th2 {status['th2']:.0%}, hold "
+        ("thresholds", f"Th1 {100 * status['th1']:.0f} %, Th2 {100 * status['th2']:.0f} %, hold "
                        f"{format_duration(status['hold'])}, guest's memory "
-                       f"{status['guest_memory']:.0%}"),
+                       f"{100 * status['guest_memory']:.0f} %"),
     ]  # fmt: skip
     chances = status["reliability"]
     if chances is None:
-        found.append(("stays available", "not known yet: less than a day was seen"))
+        found.append(("stays available", "not known yet: observed for less than a day"))
     else:
         for key, value in chances.items():
             found.append((f"stays {_hours(key)}", _chance(value)))
         found.append(("mean time to failure", _mean_time(status["mttf"])))
-    found.append(("learnt from", f"{status['learnt_days']:.1f} days"))
+    found.append(("learned from", f"{status['learnt_days']:.1f} days"))
     waiting, lost = status.get("samples_waiting", 0), status.get("samples_lost", 0)
     kept = f", {waiting:,} wait to be written" if waiting else ""
     gone = f", {lost:,} lost" if lost else ""
@@ -415,9 +415,9 @@ def trouble(folder: Path, status: Mapping[str, Any], now: float) -> str:
     """Return a line where the agent does not run or its status is old, else nothing."""
     age = now - status["time"]
     if running(folder) is None:
-        return f"{folder}: no agent is at work here; this is of {format_duration(abs(age))} ago"
+        return f"{folder}: no agent is running here; this status is {format_duration(abs(age))} old"
     if abs(age) > OLD * status["period"]:
-        return f"{folder}: the agent's status is of {format_duration(abs(age))} ago"
+        return f"{folder}: the agent's status is {format_duration(abs(age))} old"
     return ""
 
 
@@ -445,19 +445,19 @@ def _cost(status: Mapping[str, Any]) -> str:
     share, memory = status.get("own_cpu"), status.get("own_memory")
     if share is None or memory is None:
         return "not known"
-    told = f"{share:.2%} of one processor, {memory / 1e6:.0f} MB"
+    told = f"{100 * share:.2f} % of one processor, {memory / 1e6:.0f} MB"
     most = status.get("forecast_memory")
     return f"{told} ({most / 1e6:.0f} MB while it learns)" if most else told
 
 
 def _percent(value: Any) -> str:
-    return "not known" if value is None else f"{value:.0%}"
+    return "not known" if value is None else f"{100 * value:.0f} %"
 
 
 def _chance(value: float) -> str:
     """Return a chance; only what is certain is 100 %."""
-    shown = f"{value:.0%}"
-    return "> 99%" if shown == "100%" and value < 1 else shown
+    shown = f"{100 * value:.0f} %"
+    return "> 99 %" if shown == "100 %" and value < 1 else shown
 
 
 def _mean_time(value: Any) -> str:

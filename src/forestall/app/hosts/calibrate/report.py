@@ -66,8 +66,8 @@ def _threshold_line(summary: Summary, name: str) -> str:
             if (one["group"], one["guest"]) == (found["group"], PRIORITY[name])
         )
         return (
-            f"{lead}: {beside} the owner loses more than {share(limit)} at the least load that "
-            f"was measured, {share(least)}, with a group of {found['group']}."
+            f"{lead}: {beside} the owner loses more than {share(limit)} at the lowest load "
+            f"measured, {share(least)}, with a group of {found['group']}."
         )
     return (
         f"{lead}: {beside} the owner loses more than {share(limit)} above that load; the first of "
@@ -105,8 +105,8 @@ def remarks(summary: Summary) -> list[str]:
     cores = len(summary["parameters"]["cpus"])
     which = "core" if cores == 1 else f"{cores} cores"
     lines = [
-        f"Others used {share(told['before'])} of the {which} before, and {share(told['mean'])} in "
-        f"the mean meanwhile (at most {share(told['most'])})."
+        f"Others used {share(told['before'])} of the {which} before, and {share(told['mean'])} "
+        f"on average meanwhile (at most {share(told['most'])})."
     ]
     if told["measured_again"]:
         lines.append(
@@ -115,8 +115,8 @@ def remarks(summary: Summary) -> list[str]:
         )
     if told["points_disturbed"]:
         lines.append(
-            f"{told['points_disturbed']} of {told['points']} points were disturbed all the same: "
-            "repeat this on a quiet host before the thresholds are relied on."
+            f"{told['points_disturbed']} of {told['points']} points were still disturbed: "
+            "repeat this on a quiet host before you rely on the thresholds."
         )
     lines.append(lowest_line(summary["lowest_priority"]))
     th1, th2 = summary["th1"]["value"], summary["th2"]["value"]
@@ -144,10 +144,10 @@ def duration(seconds: float) -> str:
 FIGURES: Final = ("contention", "memory")
 HOW: Final = (
     "Owner groups of several processes, which work and rest, were measured without a guest and "
-    "beside one spinning process for each core, at normal and at lowest priority. A reduction is "
-    "1 - CPU time of the group with the guest / without it, both of the same repeat. A threshold "
-    "is the least load at which a group loses more than the limit, on straight lines between the "
-    "loads that were measured, and the least over the groups."
+    "beside one spinning process for each core, at normal and at lowest priority. A reduction "
+    "is 1 - CPU time of the group with the guest / without it, both of the same repeat. A "
+    "threshold is the lowest load at which any group loses more than the limit, interpolated "
+    "linearly between the measured loads."
 )
 PATTERN: Final = {
     "paused": "The processes of the owner work, and then rest as long as they do without a guest.",
@@ -166,7 +166,7 @@ def report_of(found: HostCalibration) -> Report:
     cores = len(parameters["cpus"])
     how = Section("how", "How it was measured", body=(Listing(tuple(remarks(summary))),))
     return Report(
-        "What a guest takes from this host's owner",
+        "How much a guest slows down this host's owner",
         f"{summary['host']}, {'one core' if cores == 1 else f'{cores} cores'}, {summary['date']}; "
         f"limit {share(parameters['limit'])} of the owner's CPU time.",
         (_cpu(found), _memory(found), how),
@@ -200,8 +200,7 @@ def _cpu(found: HostCalibration) -> Section:
         lambda: contention_figure(
             found.normal, found.lowered, (found.th1, found.th2), found.plan.limit
         ),
-        "What the owner loses of its CPU time against its load, for guests at normal and at "
-        "lowest priority.",
+        "Loss of the owner's CPU time over its load, for guests at normal and at lowest priority.",
         "Bars are 95 % intervals of the mean over the repeats; the dotted line is the limit, the "
         "vertical one the threshold, with its 95 % interval from resampled repeats. The scales of "
         "both sides differ.",
@@ -251,7 +250,7 @@ def _memory(found: HostCalibration) -> Section:
         drawn = Figure(
             FIGURES[1],
             lambda: memory_figure(found.memory_curves, found.plan.limit),
-            "What the owner loses of its speed against free memory.",
+            "Loss of the owner's speed over free memory.",
             "Bars reach from the least to the largest of the repeats. Left of 0 both working sets "
             "fit; right of it they do not, and the owner's pages come from the disk.",
         )

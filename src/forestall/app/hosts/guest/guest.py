@@ -110,7 +110,7 @@ def run_guest(
     show : are given what the guest prints, on standard output and standard error, as it comes; in
         any case it is added to the files ``stdout`` and ``stderr`` of its folder
 
-    Raises ParameterError and TraceError for what cannot be used, MissingExtraError without psutil.
+    Raises ParameterError and TraceError for unusable input, MissingExtraError without psutil.
     """
     if command and shutil.which(command[0]) is None:
         raise ParameterError("CMD", command[0], "a program that can be run")
@@ -398,7 +398,7 @@ def _report(title: str, table: Table) -> Report:
 
 def _load(change: Mapping[str, Any]) -> str:
     load = change.get("load")
-    return f"{load:.0%}" if isinstance(load, int | float) else "-"
+    return f"{100 * load:.0f} %" if isinstance(load, int | float) else "-"
 
 
 def _date(time: float) -> str:

@@ -143,7 +143,7 @@ def submit_guest(
     folder : that of agent and guests
     lines : further lines of the submit file
 
-    Raises ParameterError for what cannot be used, CondorError where HTCondor does not take it.
+    Raises ParameterError for unusable input, CondorError where HTCondor does not take it.
     """
     if not words:
         raise ParameterError("CMD", None, "a command to run, after --")
@@ -320,7 +320,7 @@ def submitted_report(facts: Sequence[Mapping[str, Any]]) -> Table:
         ("Guest", "guest", str), ("State", "state", str), ("Job", "job", str),
         ("Machine", "machine", or_dash(str)), ("Starts", "starts", str),
         ("Ran", "ran", or_dash(format_duration)),
-        ("Done", "done", or_dash(lambda share: f"{share:.0%}")),
+        ("Done", "done", or_dash(lambda share: f"{100 * share:.0f} %")),
         ("Expected end", "middle", or_dash(_date)), ("80 % band", _band),
     )  # fmt: skip
     return Table.by("submitted", columns, facts, right=(2, 4, 5, 6), most=0)
@@ -367,7 +367,7 @@ def told_line(facts: Mapping[str, Any]) -> str:
     where = f" on {facts['machine']}" if facts["machine"] else ""
     parts = [f"{facts['state']}{where}"]
     if facts["done"] is not None:
-        parts.append(f"{facts['done']:.0%} done")
+        parts.append(f"{100 * facts['done']:.0f} % done")
     if facts["middle"] is not None:
         parts.append(f"expected end {_date(facts['middle'])} ({_band(facts)}, 80 % band)")
     if facts["why"]:

@@ -3,7 +3,7 @@
 A line each, ``time,node`` under that header, time in seconds since 1970 or as a date; two more
 cells, ``early,late``, tell its spread: with 80 % the failure comes between these. Of several
 lines about a node the last one counts; one without a time takes back what was said before. The
-words ``drain`` and ``undrain`` in the place of a time say that a node is to be kept empty, and that
+words ``drain`` and ``undrain`` instead of a time say that a node is to be kept empty, and that
 it is not any more. Whoever predicts only ever adds lines, so that they may be read at any moment.
 """
 

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 FEW: Final = 10
 FIGURES: Final = ("recall", "lead_times")
 RULE: Final = (
-    "An alarm is right where a failure of its node follows within the horizon, at least the least "
-    "useful lead time later; a failure is caught where such an alarm came before it. Recall by "
-    "chance is the share of node time at which a failure would have been caught."
+    "An alarm is right if a failure of its node follows within the horizon, but no sooner than "
+    "the shortest useful lead time; a failure is caught if such an alarm preceded it. Recall "
+    "by chance is the share of node time at which a failure would have been caught."
 )
 
 
 def verdict(summary: Summary) -> str:
     """Return in a sentence or two whether the alarms are of use."""
     if not summary["failures"]:
-        return "No failures in the window: nothing can be said of the alarms."
+        return "No failures in the window: the alarms cannot be judged."
     row = main_row(summary)
     within = horizon_text(row["horizon_s"])
     if not summary["alarms"]:
@@ -75,7 +75,7 @@ def _ends(row: Summary) -> str:
     if name is None:
         return ""
     low, high = row[name]
-    weeks = ", drawing whole weeks again" if name == "recall_ci_weeks" else ""
+    weeks = ", bootstrap over weeks" if name == "recall_ci_weeks" else ""
     return f"; {percent(low)} to {percent(high)}{weeks}"
 
 
@@ -99,15 +99,15 @@ def _which_nodes(row: Summary) -> str:
     if recall is not None and same < 0.8 * recall:
         return ""
     return (
-        f" They tell which nodes fail, hardly when: at random times on the same nodes they would "
-        f"catch {percent(same)}."
+        " They show which nodes fail, but hardly when: at random times on the same nodes they "
+        f"would catch {percent(same)}."
     )
 
 
 def _few(summary: Summary) -> str:
     if summary["failures"] >= FEW:
         return ""
-    return f" With {counted(summary['failures'], 'failure')} little can be said."
+    return f" {counted(summary['failures'], 'failure')} are too few for a firm conclusion."
 
 
 def main_row(summary: Summary) -> Summary:
@@ -155,7 +155,7 @@ def report_of(found: AlarmStudy) -> Report:
         closing.odd_lines(notes(summary)),
     )
     return Report(
-        "What these alarms are worth",
+        "How good these alarms are",
         headline(summary),
         sections,
         verdict=(summary["verdict"],),
@@ -265,7 +265,7 @@ def _leads(found: AlarmStudy) -> Section:
     figure = Figure(
         FIGURES[1],
         lambda: plot_lead_times(found.judged),
-        "Share of failures whose last alarm came at least so long before them.",
+        "Share of failures whose last alarm came at least this long before them.",
         f"Half of the warnings within {horizon_text(row['horizon_s'])} came at least "
         f"{duration(row['lead_time_s']['median'])} ahead.",
     )
@@ -277,7 +277,7 @@ def _fates(summary: Summary) -> Section:
     named = [column[1] for column in FATES if isinstance(column[1], str)]
     records = [{name: row[name] for name in named} for row in summary["horizons"]]
     table = Table.by("fates", FATES, records, right=range(8))
-    return Section("fates", "What became of the alarms", body=(table,))
+    return Section("fates", "How the alarms turned out", body=(table,))
 
 
 def _scores(summary: Summary) -> Section:
@@ -304,8 +304,8 @@ def notes(summary: Summary) -> list[str]:
     if weeks is not None:
         decides = deciding(row) == "recall_ci_weeks"
         found.append(
-            f"drawing whole weeks again gives {interval(weeks)} % for the verdict's recall"
-            + (", and decides: failures of a week may hang together" if decides else "")
+            f"a bootstrap over weeks gives {interval(weeks)} % for the verdict's recall"
+            + (", which decides: failures of a week may be correlated" if decides else "")
         )
     found += [f"{one['text']} ({one['action']})" for one in summary["remarks"]]
     return found

@@ -49,12 +49,12 @@ def verdict(summary: Summary) -> str:
     found = f"area {ratio(best['auc'])} ({_ends(best)}) with {_way(best)}"
     if least is None or not _tells(best):
         return (
-            "Not shown that collecting pays: even the way that tells most does not surely tell "
+            "Not shown that collecting pays: even the best way does not reliably distinguish "
             f"failures from the rest, {found}."
         )
     share = percent(least["sent_bytes_per_day"] / most["sent_bytes_per_day"])
     if least is best:
-        return f"{_way(best)} tells most, {found}, and sends {share} of what all of it does."
+        return f"{_way(best)} is best, {found}, and sends {share} of the bytes of everything."
     return (
         f"{_way(least)} is enough: area {ratio(least['auc'])} ({_ends(least)}), with {share} of "
         f"the bytes of all; the best is {found}."

@@ -40,9 +40,9 @@ def _harm(summary: Summary) -> str:
     one = summary["benefit"][summary["rule"]]
     ends = summary["auc_ci"]
     if one["per_month_ci_node_hours"][1] < 0:
-        return "acting surely costs more than it saves"
+        return "acting costs more than it saves"
     if ends is not None and max(ends[1], (summary["auc_ci_by_node"] or ends)[1]) < 0.5:
-        return "it tells the wrong way round: jobs on nodes beyond the threshold fail less often"
+        return "it points the wrong way: jobs on nodes beyond the threshold fail less often"
     low = one["no_relation_per_month_band_node_hours"][0]
     if low is not None and one["per_month_node_hours"] < low:
         return "it saves less than the same actions would without any relation to failures"
@@ -66,12 +66,14 @@ def verdict(summary: Summary) -> str:
     if harm := _harm(summary):
         return f"Do not act on {metric}: {harm}. Acting when {beyond} would save {brings}. {told}"
     if beats_chance(summary) is not True:
-        lead = f"Not shown that acting on {metric} pays: it does not surely tell failing jobs"
+        lead = (
+            f"Not shown that acting on {metric} pays: it does not reliably distinguish failing jobs"
+        )
         return f"{lead} from others. {told} {_area_needs(summary)}"
     if not one["beats_no_relation"]:
         return (
-            f"Not shown that acting on {metric} pays: the gain is not surely more than attribution "
-            f"alone brings. Acting when {beyond} would save {brings}. {told} "
+            f"Not shown that acting on {metric} pays: the gain is not clearly above what "
+            f"attribution alone brings. Acting when {beyond} would save {brings}. {told} "
             f"{_gain_needs(summary, one)}"
         )
     text = f"Act when {beyond}: saves {brings}. {told}"
@@ -107,13 +109,15 @@ def _needs(summary: Summary, effect: float, error: float, what: str) -> str:
     """Say how many days of such records would show an effect that has this standard error."""
     days = summary["window"]["days"]
     if effect <= 0:
-        return "Nothing speaks for it so far: that more such records would show it is not likely."
+        return (
+            "There is no evidence for it so far, and more such records are unlikely to change that."
+        )
     times = (_SHOWN * error / effect) ** 2
     if times >= ENDLESS:
         return f"It would take over {ENDLESS:.0f} times as many records to show so small an effect."
     return (
-        f"If {what} is true, some {count(max(times, 1.0) * days)} days of such records would show "
-        f"it in four of five cases; these are {figure(days, 3)}."
+        f"If {what} is real, about {count(max(times, 1.0) * days)} days of such records would "
+        f"show it in four of five cases; these cover {figure(days, 3)}."
     )
 
 
@@ -140,7 +144,7 @@ def on_area(summary: Summary) -> str:
     if not sure and deciding(summary) == "auc_ci_by_node" and ends[0] > 0.5:
         ends, p = summary["auc_ci_by_node"], summary["p_value_by_node"]
         together = " with the periods of a node together"
-    better = {True: "better than chance", False: "not surely better than chance", None: ""}
+    better = {True: "better than chance", False: "not clearly better than chance", None: ""}
     return (
         f"Area {summary['auc']:.3f} ({ends[0]:.3f} to {ends[1]:.3f}{together}), "
         f"{better[sure]} (p {p_equals(p)})."
@@ -155,7 +159,7 @@ def p_equals(p: object) -> str:
 
 def sign(summary: Summary) -> str:
     """Return how a suspect value stands to the threshold."""
-    return ">=" if summary["side"] == "high" else "<="
+    return "≥" if summary["side"] == "high" else "≤"
 
 
 def threshold(value: object) -> str:
@@ -167,7 +171,7 @@ def saved(one: Summary) -> str:
     """Return node-hours a month with half the width of their interval."""
     low, high = one["per_month_ci_node_hours"]
     half = (high - low) / 2
-    return f"{figure(one['per_month_node_hours'], 3)} +- {figure(half, 2)} node-hours"
+    return f"{figure(one['per_month_node_hours'], 3)} ± {figure(half, 2)} node-hours"
 
 
 def needless(one: Summary) -> str:

@@ -51,8 +51,8 @@ def dry_run(summary: Summary) -> str:
     if decision(summary) != ACT:
         why = "it is not shown to pay" if decision(summary) == NOT_SHOWN else "it does harm"
         return (
-            f"would act on: nothing, for {why}; by the threshold these would "
-            f"be the nodes: {', '.join(nodes)}{full}"
+            f"would act on: nothing, because {why}; the threshold alone would select these "
+            f"nodes: {', '.join(nodes)}{full}"
         )
     return f"would act on: {', '.join(nodes)}{full}"
 
@@ -64,7 +64,8 @@ def headline(summary: Summary) -> str:
     return (
         f"{counted(jobs['all'], 'job')} on {counted(summary['nodes'], 'node')} in "
         f"{window['days']:,.1f} days{dates}; {count(jobs['failed'])} of {count(jobs['judged'])} "
-        f"that count failed; {count(jobs['attributed'])} were attributed to an idle period"
+        f"counted jobs failed; {count(jobs['attributed'])} jobs were attributed to an idle "
+        "period"
     )
 
 
@@ -114,7 +115,7 @@ def _telling(found: JobStudy) -> Section:
         ),
     )  # fmt: skip
     return Section(
-        "telling", "Does it tell failing jobs?", facts=_facts(summary), body=(table, *drawn)
+        "telling", "Does it distinguish failing jobs?", facts=_facts(summary), body=(table, *drawn)
     )
 
 
@@ -131,9 +132,9 @@ def _benefit(found: JobStudy) -> Figure:
     summary = found.summary
     cores, at = summary["cores_per_node"], found.curve.part_at(WORST)
     caption = "Acting never pays." if at is None else (
-        f"Acting in the worst 20 % of the idle periods brings {percent(at)} of the highest gain. "
-        "Grey is acting at random, orange what the same actions would bring if the metric told "
-        "nothing: high values answer for more work by attribution alone."
+        f"Acting in the worst 20 % of the idle periods brings {percent(at)} of the highest "
+        "gain. Gray is acting at random, orange what the same actions would bring if the "
+        "metric carried no information: high values answer for more work by attribution alone."
     )  # fmt: skip
     return Figure(
         FIGURES[1],
@@ -146,8 +147,8 @@ def _benefit(found: JobStudy) -> Figure:
             per_node_hour=cores,
             unit="node-hours" if cores == 1 else "CPU-hours",
         ),
-        "Net benefit of acting over the share of idle periods acted on, beside acting at random "
-        "and the perfect predictor.",
+        "Net benefit of acting over the share of idle periods acted on, compared with acting "
+        "at random and the perfect predictor.",
         caption,
     )
 
@@ -235,15 +236,15 @@ def notes(summary: Summary) -> list[str]:
         f"predictor {figure(benefit['perfect_node_hours'])} by acting in "
         f"{percent(benefit['perfect_share'])} of the periods; a node-hour is "
         f"{counted(summary['cores_per_node'], 'CPU-hour')}.",
-        "No relation: the same actions, with the failures dealt out anew among the periods that "
-        "answer for jobs. A period with a high value answers for more work, whether it tells "
-        "failures or not; only what lies above that is the metric's.",
-        "Every failed job is taken to be saved by acting on the node that answers for it; {scale} "
-        "takes a share of that.",
+        "No relation: the same actions, with the failures reassigned at random among the "
+        "periods that answer for jobs. A period with a high value answers for more work, "
+        "whether or not it predicts failures; only the gain above that is due to the metric.",
+        "Every failed job is assumed to be saved by acting on the node that answers for it; "
+        "{scale} sets a smaller share.",
     ]
     if summary["periods"]["case_1"] < FEW:
-        found.append(f"With {counted(summary['periods']['case_1'], 'period')} of Case I little "
-                     "can be said.")  # fmt: skip
+        few = counted(summary["periods"]["case_1"], "period")
+        found.append(f"{few} of Case I are too few for a firm conclusion.")
     return found
 
 

@@ -36,7 +36,7 @@ def verdict(summary: Summary) -> str:
     low, high = best["net_per_month_ci_node_hours"]
     sure = "" if low is None else f" ({figure(low, 3)} to {figure(high, 3)})"
     if low is not None and low <= 0:
-        sure += ", not surely more than nothing"
+        sure += ", not clearly more than nothing"
     text = (
         f"{alone}. Most is saved by {best['policy']}: {percent(best['saved_share'])} of that, "
         f"{figure(best['net_per_month_node_hours'], 3)} node-hours a month net{sure}, with "
@@ -75,12 +75,12 @@ PLAYED: Final[tuple[Column, ...]] = (
 )
 
 NOTES: Final = (
-    "Killed: jobs of a machine that die of memory. Saved: of their node-hours where nothing is "
-    "done. Waited: node-hours a month of jobs that begin later than left alone. Net: node-hours a "
-    "month saved, less those waited and {action_cost} for each action. Static: the same counted "
-    "in the record of the machine left alone, in which a node that leaks asks for an action again "
-    "and again.",
-    "Left over are jobs that memory kills on nodes that lost it to jobs just before, with no idle "
+    "Killed: jobs of a machine killed by lack of memory. Saved: share of the node-hours lost "
+    "when nothing is done. Waited: node-hours a month of jobs that start later than without "
+    "actions. Net: node-hours a month saved, minus those waited and {action_cost} for each "
+    "action. Static: the same counted in the record of the machine left alone, in which a "
+    "leaking node asks for an action again and again.",
+    "The remaining jobs die on nodes that lost memory to the job just before, with no idle "
     "period between.",
 )
 

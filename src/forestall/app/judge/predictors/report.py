@@ -46,9 +46,10 @@ STANDS: Final = {
     "worse": "WORSE",
 }  # fmt: skip
 NOTE: Final = (
-    "* trivial baseline. Brier skill: 1 - Brier / Brier of the constant rate, 24 h ahead. Lead: "
-    "median time from when the alarm came on to the failure. Standing: Brier skill beside that of "
-    "the best baseline; with a question mark where the interval of the difference holds 0."
+    "* trivial baseline. Brier skill: 1 - Brier / Brier of the constant rate, 24 h ahead. "
+    "Lead: median time from when the alarm came on to the failure. Standing: Brier skill "
+    "compared with that of the best baseline; a question mark means that the interval of the "
+    "difference includes 0."
 )
 
 
@@ -61,7 +62,7 @@ def verdict(summary: Summary) -> str:
         sure = [row["name"] for row in rows if row["standing"] == word]
         perhaps = [row["name"] for row in rows if row["standing"] == f"perhaps {word}"]
         named = [", ".join(sure)] if sure else []
-        named += [f"perhaps (the interval holds 0) {', '.join(perhaps)}"] if perhaps else []
+        named += [f"perhaps (the interval includes 0) {', '.join(perhaps)}"] if perhaps else []
         if named:
             parts.append(f"{word} than the best trivial baseline ({base}): {'; '.join(named)}")
     if not rows:
@@ -83,28 +84,29 @@ def acting(summary: Summary) -> str:
     saved = act["node_hours_per_month"]
     if saved < 0:
         return (
-            f"do not act on {name}: the past's best threshold, p >= {act['threshold']:.3g}, would "
-            f"have cost {-saved:,.0f} +- {half:,.0f} node-hours a month"
+            f"do not act on {name}: the past's best threshold, p ≥ {act['threshold']:.3g}, would "
+            f"have cost {-saved:,.0f} ± {half:,.0f} node-hours a month"
         )
     text = (
-        f"act on {name} when p >= {act['threshold']:.3g}: saves {saved:,.0f} +- {half:,.0f} "
+        f"act on {name} when p ≥ {act['threshold']:.3g}: saves {saved:,.0f} ± {half:,.0f} "
         f"node-hours a month, {act['needless_actions_per_month']:,.0f} needless actions"
     )
     stakes = summary["stakes"]
     if stakes["price_per_node_hour"] is not None:
         money = saved * stakes["price_per_node_hour"]
         text += f" ({money:,.0f} {stakes['currency']} a month)"
-    return text if low > 0 else text + " (not surely: the interval holds 0)"
+    return text if low > 0 else text + " (not certain: the interval includes 0)"
 
 
 def task_line(summary: Summary) -> str:
     """Return what was judged on what."""
     held, how = summary["held_out"], summary["how"]
     return (
-        f"Trained on what lies before {held['from']}, judged on the {held['days']:,.0f} days after "
-        f"it: {held['failures']:,} failures of {summary['nodes']:,} nodes. Recall: failures among "
-        f"the {how['alarm_share']:.0%} of node-time with the highest scores (chance: "
-        f"{how['alarm_share']:.0%}). Intervals ({how['level']:.0%}) from redrawn weeks."
+        f"Trained on the records before {held['from']}, judged on the {held['days']:,.0f} days "
+        f"after it: {held['failures']:,} failures of {summary['nodes']:,} nodes. Recall: failures "
+        f"among the {100 * how['alarm_share']:.0f} % of node-time with the highest scores "
+        f"(chance: {100 * how['alarm_share']:.0f} %). Intervals ({100 * how['level']:.0f} %): "
+        "bootstrap over weeks."
     )
 
 
@@ -144,7 +146,7 @@ def _half(row: Mapping[str, Any], name: str) -> float | None:
 
 def _three(row: Mapping[str, Any], name: str, digits: int) -> str:
     half = _half(row, name)
-    wide = "" if half is None else f" +-{short(half, digits)}"
+    wide = "" if half is None else f" ±{short(half, digits)}"
     return f"{short(row[name], digits)}{wide}"
 
 
@@ -152,7 +154,7 @@ def _share(row: Mapping[str, Any], name: str) -> str:
     half = _half(row, name)
     if row[name] is None:
         return NOTHING
-    return f"{row[name]:.0%}" + ("" if half is None else f" +-{100 * half:.0f}")
+    return f"{100 * row[name]:.0f} %" + ("" if half is None else f" ±{100 * half:.0f}")
 
 
 def short(value: float | None, digits: int) -> str:
@@ -168,7 +170,8 @@ def stakes_line(summary: Summary) -> str:
     stakes = summary["stakes"]
     text = (
         f"Acting on a node costs {stakes['action_node_hours']:g} node-hours; a failure destroys "
-        f"{stakes['failure_node_hours']:g} node-hours unless one has acted in the 24 h before it."
+        f"{stakes['failure_node_hours']:g} node-hours unless someone acted in the 24 h before "
+        "it."
     )
     if stakes["price_per_node_hour"] is not None:
         text += f" A node-hour is worth {stakes['price_per_node_hour']:g} {stakes['currency']}."
@@ -183,7 +186,10 @@ def act_table(summary: Summary) -> Table:
         rows = [
             ("act when p is at least", f"{act['threshold']:.4g} (chosen on the past)"),
             ("saved a month", f"{act['node_hours_per_month']:,.0f} node-hours"),
-            (f"{summary['how']['level']:.0%} interval", f"{low:,.0f} to {high:,.0f} node-hours"),
+            (
+                f"{100 * summary['how']['level']:.0f} % interval",
+                f"{low:,.0f} to {high:,.0f} node-hours",
+            ),
             ("actions a month", f"{act['actions_per_month']:,.1f}"),
             ("of them needless", f"{act['needless_actions_per_month']:,.1f}"),
             ("failures missed a month", f"{act['missed_failures_per_month']:,.1f}"),
@@ -201,10 +207,10 @@ def report_of(found: PredictorStudy) -> Report:
         FIGURES[5],
         lambda: plot_leads(found.chosen, failed),
         f"How long the alarm of {found.chosen.name} was on before failures.",
-        f"Alarms fill {found.task.how.alarm_share:.0%} of node-time.",
+        f"Alarms fill {100 * found.task.how.alarm_share:.0f} % of node-time.",
     )
     return Report(
-        "What will fail, and is knowing it worth acting on?",
+        "Which predictor is worth acting on?",
         task_line(summary),
         (
             _predictors(found),
@@ -224,8 +230,8 @@ def _predictors(found: PredictorStudy) -> Section:
     figure = Figure(
         FIGURES[0],
         lambda: plot_predictors(summary["predictors"]),
-        "Area, Brier skill and recall of every predictor with intervals.",
-        "On held-out time; lines are intervals from redrawn weeks, dashed lines chance.",
+        "Area, Brier skill and recall of every predictor, with intervals.",
+        "On held-out time; lines are intervals from a bootstrap over weeks, dashed lines chance.",
     )
     out = [f"{row['name']}: {row['why']}" for row in summary["predictors"] if row["why"]]
     body: tuple[Block, ...] = (table, figure, *(Prose(line, soft=True) for line in out))
@@ -243,22 +249,22 @@ def _chosen(found: PredictorStudy) -> Section:
             FIGURES[1],
             lambda: plot_roc(curves, title="ROC, 24 h ahead"),
             f"ROC curves of {' and '.join(curves)}.",
-            "How many failing node-days are found at which price in others.",
+            "Share of failing node-days found, over the share of other node-days under alarm.",
         ),
         Figure(
             FIGURES[2],
             lambda: plot_precision_recall(curves, title="Precision over recall, 24 h ahead"),
             f"Precision over recall of {' and '.join(curves)}.",
-            "Which share of the alarms a failure follows within 24 h.",
+            "Share of the alarms followed by a failure within 24 h.",
         ),
         Figure(
             FIGURES[3],
             lambda: plot_reliability(
                 reliability_table(found.chosen.scores[MAIN], failed, bins=BINS, binning="count"),
-                title=f"Do the probabilities of {name} come true?",
+                title=f"Are the probabilities of {name} calibrated?",
             ),
             f"Share of node-days that failed over the probability that {name} gave.",
-            "Points on the diagonal: as many failed as was said.",
+            "On the diagonal the observed share equals the stated one.",
         ),
     )
     return Section("chosen", f"{name}, chosen on the past", body=body)

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from forestall.app.judge.questions import ScoreQuestion
 
 RULE: Final = (
-    "Acting costs {action_cost}; before a failure it saves {effect} of {loss}. Intervals draw "
-    "groups, or cases, again. The best threshold is chosen on the same cases, so it is too good."
+    "Acting costs {action_cost}; before a failure it saves {effect} of {loss}. Intervals are a "
+    "bootstrap over groups, or cases. The best threshold is chosen on the same cases, so its "
+    "benefit is optimistic."
 )
 
 

@@ -34,8 +34,8 @@ AREA_RULE: Final = (
     "give such an area or a larger one."
 )
 OTHERS: Final = (
-    "Differences are the first score less the other, on the same cases, with the paired test of "
-    "DeLong; Brier scores where both are probabilities."
+    "Differences are the first score minus the other on the same cases, with DeLong's paired "
+    "test; Brier scores if both are probabilities."
 )
 
 
@@ -154,7 +154,9 @@ def on_probabilities(summary: Summary) -> list[str]:
     offset, error = number(found["offset"]), number(found["offset_se"])
     if offset is not None and error is not None and abs(offset) > 2 * error:
         way = "low" if offset > 0 else "high"
-        faults.append(f"too {way} ({percent(found['said'])} said, {percent(found['seen'])} came)")
+        faults.append(
+            f"too {way} ({percent(found['said'])} stated, {percent(found['seen'])} observed)"
+        )
     slope, error = number(found["slope"]), number(found["slope_se"])
     if slope is not None and error is not None and abs(slope - 1) > 2 * error:
         way = "bold" if slope < 1 else "timid"
@@ -166,7 +168,7 @@ def on_probabilities(summary: Summary) -> list[str]:
         parts.append("as probabilities about right")
     if skill is not None and skill < 0:
         base = percent(summary["prevalence"])
-        parts.append(f"Brier skill {skill:.3f}: worse than saying {base} every time")
+        parts.append(f"Brier skill {skill:.3f}: worse than always predicting {base}")
     elif skill is not None:
         parts.append(f"Brier skill {skill:.3f}")
     return parts
@@ -178,7 +180,7 @@ def report_of(found: ScoreStudy) -> Report:
     cases = f"{summary['n']:,} cases, {summary['failed']:,} failures"
     read = closing.odd_lines(remark_lines(summary))
     return Report(
-        "What these scores are worth",
+        "How good these scores are",
         f"{summary['source']}, column {summary['score']}: {cases}",
         (
             _area(found),
@@ -200,7 +202,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
     cases = f"{summary['failed']:,} of them failed, {share}"
     told = [Fact("cases", "Cases", summary["n"], "count", meaning=cases)]
     if summary["groups"] is not None:
-        meaning = f"by {summary['group']}; intervals allow for cases of a group that hang together"
+        meaning = f"by {summary['group']}; intervals allow for correlated cases within a group"
         told.append(Fact("groups", "Groups", summary["groups"], "count", meaning=meaning))
     named: list[tuple[str, str, str, Callable[[object], str]]] = [
         ("auc", "Area under ROC", f"{interval_of(summary)}; 0.5 is chance", ratio),
@@ -208,7 +210,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
         (
             "p_grouped",
             "p-value by groups",
-            "of the area, cases of a group hanging together",
+            "of the area, allowing for correlated cases within a group",
             chance,
         ),
         ("average_precision", "Average precision", f"alarms at random: {share}", ratio),
@@ -239,8 +241,9 @@ def how_p(summary: Summary) -> str:
     if summary["p_method"] == "normal":
         return "of so many cases by the normal law of permutations"
     drawn = counted(summary["draws"], "permutation")
-    return f"{summary['p_exceed']:,} of {drawn} came as far; the normal law says " + chance(
-        summary["p_normal"]
+    return (
+        f"{summary['p_exceed']:,} of {drawn} reached this area; the normal approximation gives "
+        + chance(summary["p_normal"])
     )
 
 
@@ -259,8 +262,8 @@ def _of_probabilities(summary: Summary) -> list[Fact]:
         _measure("brier", "Brier score", summary["brier"], figure(summary["brier"], 4),
                  f"0 is perfect; {base}"),
         _measure("brier_skill", "Brier skill", summary["brier_skill"],
-                 ratio(summary["brier_skill"]), f"{ends(summary['brier_skill_ci'])}; 1 is perfect, "
-                 "below 0 worse than always the same"),
+                 ratio(summary["brier_skill"]),
+                 f"{ends(summary['brier_skill_ci'])}; 1 is perfect, below 0 worse than a constant"),
         _measure("brier_reliability", "Brier parts", parts["reliability"],
                  figure(parts["reliability"], 3), split),
         _measure("log_loss", "Log loss", summary["log_loss"], figure(summary["log_loss"], 4),
@@ -268,13 +271,13 @@ def _of_probabilities(summary: Summary) -> list[Fact]:
         _measure("ece", "Calibration error", summary["ece"], figure(summary["ece"], 3),
                  f"mean over bins of equal {summary['binning']} (ECE); right probabilities would "
                  f"show {figure(summary['ece_by_chance'], 3)}"),
-        _measure("said", "Said, seen", found["said"],
+        _measure("said", "Stated, observed", found["said"],
                  f"{percent(found['said'])}, {percent(found['seen'])}",
                  "mean probability, and share that failed"),
     ]  # fmt: skip
     slope, z = found["slope"], found["spiegelhalter_z"]
     if slope is not None:
-        meaning = f"+- {found['slope_se']:.3f}; below 1: too bold, above 1: too timid"
+        meaning = f"± {found['slope_se']:.3f}; below 1: too bold, above 1: too timid"
         told.append(_measure("slope", "Slope", slope, f"{slope:.3f}", meaning))
     elif found["why"]:
         told.append(_measure("slope", "Slope", None, NOTHING, found["why"]))
@@ -327,7 +330,7 @@ def others(summary: Summary) -> Section:
     ]  # fmt: skip
     columns = (("Score", "score", named), *BESIDE)
     table = Table.by("others", columns, records, right=(1, 3, 5, 6), caption=OTHERS)
-    return Section("others", "Beside other scores", body=(table,))
+    return Section("others", "Compared with other scores", body=(table,))
 
 
 def thresholds(summary: Summary) -> Section:
@@ -362,9 +365,9 @@ THRESHOLDS: Final[tuple[Column, ...]] = (
 
 
 BINS: Final[tuple[Column, ...]] = (
-    ("Said", lambda row: between((row["begin"], row["end"]), 2)),
+    ("Stated", lambda row: between((row["begin"], row["end"]), 2)),
     ("Mean", "said", lambda value: figure(value, 3)),
-    ("Seen", "seen", lambda value: figure(value, 3)),
+    ("Observed", "seen", lambda value: figure(value, 3)),
     ("Interval", lambda row: between((row["low"], row["high"]), 2)),
     ("If right", lambda row: between((row["low_if_true"], row["high_if_true"]), 2)),
     ("Cases", "count", count),
@@ -374,7 +377,7 @@ BINS: Final[tuple[Column, ...]] = (
 
 def bins(summary: Summary) -> Table:
     """Return the reliability table; no rows where the scores are no probabilities."""
-    caption = "If right: where the share should lie, were the probabilities right."
+    caption = "If right: where the share should lie if the probabilities were right."
     found = summary["reliability"] or []
     return Table.by("reliability", BINS, found, right=(1, 2, 5, 6), caption=caption)
 
@@ -389,13 +392,13 @@ def _probabilities(found: ScoreStudy) -> Section:
             Figure(
                 FIGURES[2],
                 lambda: plot_reliability(found.tables[name]),
-                "Share that failed over the probability that was said, with counts.",
-                f"{told[:1].upper()}{told[1:]}. Blue bars: where the share should lie, were the "
-                "probabilities right.",
+                "Observed share of failures over the stated probability, with counts.",
+                f"{told[:1].upper()}{told[1:]}. Blue bars: where the share should lie if the "
+                "probabilities were right.",
             ),
         )
     body: tuple[Block, ...] = (*drawn, bins(summary))
-    return Section("probabilities", "Do the probabilities come true?", body=body)
+    return Section("probabilities", "Are the probabilities calibrated?", body=body)
 
 
 def remark_lines(summary: Summary) -> list[str]:
@@ -409,7 +412,7 @@ def remark_lines(summary: Summary) -> list[str]:
     if summary["parameters"]["probabilities"] is False:
         lines.append("note: scores are not judged as probabilities ({no_probabilities})")
     elif not summary["probabilities"]:
-        lines.append("note: scores are not all within 0 and 1, so they are no probabilities")
+        lines.append("note: scores are not all within 0 and 1, so they are not probabilities")
     return lines
 
 

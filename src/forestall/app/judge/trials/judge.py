@@ -263,7 +263,7 @@ def _places(table: TrialArms, records: JobRecords, path: Path) -> Ints:
     place = np.array([number.get(name, records.nodes) for name in table.node], dtype=np.int64)
     inside = table.arm != OUT
     if inside.any() and bool((place[inside] == records.nodes).all()):
-        raise TraceError(path, f"names no node that {records.source} names")
+        raise TraceError(path, f"names no node of {records.source}")
     return place
 
 

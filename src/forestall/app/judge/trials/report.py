@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 MEASURED: Final = {"failures": "failed jobs", "lost": "node-hours of failed jobs"}
 SHOWN: Final = 12
 SPILLED: Final = (
-    "Each node of a failed job has an equal part of the failure. A job on nodes of both arms "
-    "counts in both, so what acting brings looks smaller than it is where jobs are wide.",
+    "Each node of a failed job gets an equal part of the failure. A job on nodes of both arms "
+    "counts in both, so with wide jobs the effect looks smaller than it is.",
 )  # fmt: skip
 
 
@@ -40,8 +40,8 @@ def plan_verdict(summary: Summary) -> str:
         return f"No trial can be planned: the records have no {MEASURED[summary['measure']]}."
     if days is None:
         return (
-            f"{pairs} of nodes cannot show {aim}, however long they run: nodes differ too much in "
-            "ways that this record does not tell. Take more pairs, or a longer record."
+            f"{pairs} of nodes cannot show {aim}, however long they run: nodes differ too much "
+            "in ways that this record does not show. Use more pairs, or a longer record."
         )
     return (
         f"Act on {counted(summary['pairs'], 'node')} and leave as many alone for {_days(days)}: "
@@ -54,7 +54,7 @@ def trial_verdict(summary: Summary) -> str:
     one = next(row for row in summary["results"] if row["measure"] == summary["measure"])
     what = MEASURED[one["measure"]]
     if one["effect"] is None:
-        return f"Not shown that acting helps: nodes left alone had no {what}."
+        return f"Not shown that acting helps: the control nodes had no {what}."
     low, high = one["effect_ci"]
     told = (
         f"{_less(one['effect'], f' {what}')} on nodes acted on "

@@ -252,7 +252,7 @@ def _token_in(path: Path) -> str:
         mode = path.stat().st_mode
         text = path.read_text(encoding="utf-8", errors="replace").strip()
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        message = f"{path}: others may read this token; chmod 600 it, and have a new one made"
+        message = f"{path}: others may read this token; chmod 600 it, and get a new one"
         raise InputError("", before=message)
     return _checked(text, str(path))
 

@@ -55,7 +55,7 @@ class KeptQuotes:
                 beside.write_text(told + "\n", encoding="utf-8")
             self.path.chmod(0o600)
         except (UnwritableError, OSError) as error:
-            return f"rows of this list cannot be named later: {error}"
+            return f"rows of this list cannot be used later: {error}"
         return ""
 
     def find(self, server: str, named: str) -> KeptOffer:
@@ -67,7 +67,11 @@ class KeptQuotes:
         if named.isascii() and named.isdigit() and len(named) <= _LONGEST_ROW:
             shown = quotes[0]["offers"] if quotes else []
             if not 0 < int(named) <= len(shown):
-                last = f"the last list has {len(shown)}" if shown else "no list was shown here yet"
+                last = (
+                    f"the last list has {len(shown)}"
+                    if shown
+                    else "no list has been shown here yet"
+                )
                 raise InputError(f"{{quote}} {named}: {last}; ask with forestall quote")
             return KeptOffer(shown[int(named) - 1], quotes[0]["question"])
         if not named.isascii() or not named.isalnum():

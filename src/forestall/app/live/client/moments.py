@@ -60,7 +60,7 @@ def _of_words(found: re.Match[str], today: datetime) -> int:
     """Return the moment that a day and a time of day say. Raises ValueError."""
     day, hour = found["day"], found["hour"]
     if day is None and hour is not None and found["minute"] is None and found["half"] is None:
-        raise ValueError("a number alone is no time")
+        raise ValueError("a bare number is not a time")
     clock = (24, 0) if hour is None else _clock(found)
     begin = today.replace(hour=0, minute=0, second=0, microsecond=0)
     if day is None:
@@ -83,10 +83,10 @@ def _clock(found: re.Match[str]) -> tuple[int, int]:
     hour, minute, half = int(found["hour"]), int(found["minute"] or 0), found["half"]
     if half is not None:
         if not 1 <= hour <= 12:
-            raise ValueError("no hour of half a day")
+            raise ValueError("not an hour from 1 to 12")
         hour = hour % 12 + (12 if half == "pm" else 0)
     if minute > 59 or hour * 60 + minute > 24 * 60:
-        raise ValueError("no time of day")
+        raise ValueError("not a time of day")
     return hour, minute
 
 

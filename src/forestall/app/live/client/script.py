@@ -38,14 +38,14 @@ REFUSED: Final = {
     "array": "a promise is of one job",
     "begin": "the offer says when it starts",
     "clusters": "the controller has one cluster",
-    "deadline": "Slurm would end the job that is late",
+    "deadline": "Slurm would end a late job",
     "dependency": "nobody can promise when others end",
     "hold": "a held job keeps no deadline",
     "immediate": "the offer says when it starts",
-    "parsable": "the promise tells the number",
+    "parsable": "the promise has the job id",
     "reservation": "the promise has its own",
     "test-only": "use forestall quote",
-    "uid": "the job is that of who asks",
+    "uid": "the job belongs to the user who asks",
     "wait": "use forestall promise",
     "wrap": "a script is needed",
 }
@@ -145,7 +145,7 @@ def order_of(
     asked = {**script.asked, **given}
     for name in asked:
         if name in REFUSED:
-            raise _wrong(script, given, name, f"has no place in a promise: {REFUSED[name]}")
+            raise _wrong(script, given, name, f"cannot be used with a promise: {REFUSED[name]}")
     if quoted is not None:
         _hold_to(script, given, quoted)
     more = dict(given)
@@ -213,7 +213,7 @@ def with_lines(script: ReadScript, options: Mapping[str, str]) -> str:
 
 def _word(name: str, value: str) -> str:
     if not _PLAIN.fullmatch(name) or not value.isprintable() or set(value) & set("\"'\\"):
-        message = f"--{name}: {value!r} cannot stand in a script; expected text without quotes"
+        message = f"--{name}: {value!r} cannot be used in a script; expected text without quotes"
         raise InputError("", before=message)
     if not value:
         return f"--{name}"

@@ -100,13 +100,13 @@ def ledger(url: str | None) -> Iterator[DoctorCheck]:
     """Yield whether the ledger can be reached, is current, and has room."""
     subject = "Ledger"
     if url is None:
-        yield note(subject, "not looked at", "name it, or a settings file that names it")
+        yield note(subject, "not checked", "name it, or a settings file that names it")
         return
     path = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
     if path is not None and not path.exists():
         where = path.absolute().parent
         if where.is_dir():
-            yield ok(subject, f"{path} is not there yet; forestall serve makes it")
+            yield ok(subject, f"{path} does not exist yet; forestall serve creates it")
         else:
             yield missing(subject, f"there is no folder {where}", f"mkdir -p {where}")
     else:
@@ -122,13 +122,13 @@ def _opened(subject: str, url: str) -> DoctorCheck:
     except MissingExtraError as error:
         return missing(subject, "its driver is not installed", str(error))
     except LedgerError as error:
-        todo = "see that its server runs, and that this user may use it"
+        todo = "check that its server runs, and that this user may use it"
         if "older" in str(error):
             todo = "start forestall serve once: it brings the tables up to date"
         elif "newer" in str(error):
             todo = "install that version of forestall, or newer"
         elif "no ledger" in str(error):
-            todo = "name another file or database: this one is something else"
+            todo = "name another file or database: this one is not a ledger"
         return missing(subject, str(error), todo)
     return ok(subject, f"{name}: reached, its tables are current")
 
@@ -141,9 +141,11 @@ def room(folder: Path) -> Iterator[DoctorCheck]:
     free = shutil.disk_usage(folder).free
     found = f"{free / 2**30:.1f} GiB free in {folder}"
     if free < LEAST_FREE:
-        yield missing(subject, found, "make room: no promise is made where it cannot be written")
+        yield missing(
+            subject, found, "free some space: no promise is made if it cannot be recorded"
+        )
     elif free < GOOD_FREE:
-        yield note(subject, found, "make room soon")
+        yield note(subject, found, "free some space soon")
     else:
         yield ok(subject, found)
 
@@ -170,14 +172,14 @@ def server(options: ServerOptions) -> Iterator[DoctorCheck]:
 
 
 def _look(told: dict[str, Any]) -> DoctorCheck:
-    subject = "Last look"
+    subject = "Last read"
     if told["looked"] is None:
         return missing(subject, f"none yet: {told['said'] or 'wait for the first'}",
-                       "see what the controller says of Slurm")  # fmt: skip
+                       "see what the controller says about Slurm")  # fmt: skip
     age = int(told["now"]) - int(told["looked"])
     found = f"{format_duration(max(age, 0))} ago"
     if told["said"]:
         found += f"; since then: {told['said']}"
     if age > OLD_LOOK:
-        return missing(subject, found, "see that Slurm answers the controller's user")
+        return missing(subject, found, "check that Slurm answers the controller's user")
     return ok(subject, found)

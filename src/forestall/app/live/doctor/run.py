@@ -61,12 +61,14 @@ def slurmrestd(address: str | None) -> DoctorCheck:
     subject = "slurmrestd"
     if address is None:
         there = shutil.which("slurmrestd")
-        found = "not used: the commands do all it does, and more"
+        found = "not used: Slurm's commands do all that it does, and more"
         return checks.ok(subject, f"installed, {found}" if there else found)
     try:
         version = by_rest.SlurmRest(http.Server(address)).version()
     except LookError as error:
-        return checks.missing(subject, str(error), "see that slurmrestd runs there, with this user")
+        return checks.missing(
+            subject, str(error), "check that slurmrestd runs there, with this user"
+        )
     return checks.ok(subject, f"{address} answers: v0.0.{version}")
 
 

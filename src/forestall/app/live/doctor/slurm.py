@@ -24,7 +24,7 @@ _RELEASE: Final = re.compile(r"\b(\d{2})\.(\d{2})(?:\.\S+)?")
 _AS_OF: Final = re.compile(r"Configuration data as of (\S+)")
 _SETTING: Final = re.compile(r"^(\w+)\s*=\s*(.*?)\s*$", re.MULTILINE)
 _ROLES: Final = {
-    "None": "advisor: looks, quotes and records",
+    "None": "advisor: reads, quotes and records",
     "Operator": "advisor and keeper: also reserves, requeues and signals",
     "Administrator": "all roles: also drains, resumes and reboots",
 }
@@ -44,7 +44,7 @@ def slurm() -> Iterator[DoctorCheck]:
     try:
         config = run(("scontrol", "show", "config"), timeout=_WAIT)
     except SlurmError as error:
-        yield missing("slurmctld", str(error), "start it, or see SLURM_CONF and the network")
+        yield missing("slurmctld", str(error), "start it, or check SLURM_CONF and the network")
         return
     settings = dict(_SETTING.findall(config))
     yield ok("slurmctld", f"answers: cluster {settings.get('ClusterName', 'without a name')}")
@@ -59,7 +59,7 @@ def _version() -> DoctorCheck:
     try:
         said = run(("sinfo", "--version"), timeout=_WAIT).strip()
     except SlurmError as error:
-        return missing(subject, str(error), "see that sinfo works for this user")
+        return missing(subject, str(error), "check that sinfo works for this user")
     found = _RELEASE.search(said)
     if found is None:
         return missing(subject, f"sinfo says {said!r}", "expected a version such as 24.11.5")
@@ -67,7 +67,7 @@ def _version() -> DoctorCheck:
     if release < OLDEST:
         return missing(subject, said, "forestall knows Slurm 22.05 to 26.05; update Slurm")
     if release > NEWEST:
-        return note(subject, said, "newer than 26.05, the newest that is known: try it as advisor")
+        return note(subject, said, "newer than 26.05, the newest tested: try it as advisor")
     return ok(subject, said)
 
 
@@ -76,11 +76,15 @@ def _clock(config: str, now: float) -> DoctorCheck:
     found = _AS_OF.search(config)
     told = None if found is None else _seconds(found[1])
     if told is None:
-        return note(subject, "Slurm does not tell its time", "see that all clocks are synchronized")
+        return note(
+            subject, "Slurm does not report its time", "check that all clocks are synchronized"
+        )
     apart = told - now
     said = f"Slurm's is {abs(apart):.0f} s {'ahead' if apart > 0 else 'behind'}"
     if abs(apart) > APART:
-        return missing(subject, said, "synchronize the clocks (chrony): no look is believed before")
+        return missing(
+            subject, said, "synchronize the clocks (chrony): until then no reading is trusted"
+        )
     return ok(subject, said)
 
 
@@ -98,9 +102,9 @@ def _accounting(settings: dict[str, str], has_sacct: bool) -> Iterator[DoctorChe
     subject = "Accounting"
     kind = settings.get("AccountingStorageType", "")
     if kind in {"", "(null)", "accounting_storage/none"}:
-        yield note(subject, "this cluster keeps none",
-                   "set AccountingStorageType=accounting_storage/slurmdbd: what became of jobs is "
-                   "else seen only while Slurm remembers them")  # fmt: skip
+        yield note(subject, "this cluster has none",
+                   "set AccountingStorageType=accounting_storage/slurmdbd: otherwise the "
+                   "outcome of a job is known only while Slurm remembers it")  # fmt: skip
         return
     if not has_sacct:
         return
@@ -108,7 +112,9 @@ def _accounting(settings: dict[str, str], has_sacct: bool) -> Iterator[DoctorChe
     try:
         run(words, timeout=_WAIT)
     except SlurmError as error:
-        yield missing(subject, str(error), "see that slurmdbd runs and that this user may ask it")
+        yield missing(
+            subject, str(error), "check that slurmdbd runs and that this user may query it"
+        )
         return
     yield ok(subject, f"{kind.removeprefix('accounting_storage/')} answers")
 
@@ -138,5 +144,5 @@ def _requeue(settings: dict[str, str]) -> DoctorCheck:
     subject = "Requeue"
     if settings.get("JobRequeue", "1") == "0":
         return note(subject, "JobRequeue=0: jobs end with their node unless they ask otherwise",
-                    "jobs of promises ask for it; nothing has to be done")  # fmt: skip
+                    "jobs with promises ask for it; nothing to do")  # fmt: skip
     return ok(subject, "jobs go back to the queue when their node fails")

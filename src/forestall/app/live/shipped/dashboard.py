@@ -22,23 +22,23 @@ class Panel(NamedTuple):
 
 
 PANELS: Final = (
-    Panel("Last look", "stat", "s", (("forestall_look_age_seconds", ""),), 4, 4),
+    Panel("Last read of the cluster", "stat", "s", (("forestall_look_age_seconds", ""),), 4, 4),
     Panel("Open promises", "stat", "none", (("forestall_promises_open", ""),), 4, 4),
-    Panel("Proposals that wait", "stat", "none", (("forestall_proposals_open", ""),), 4, 4),
+    Panel("Proposals awaiting approval", "stat", "none", (("forestall_proposals_open", ""),), 4, 4),
     Panel("Calibration error", "stat", "percentunit", (("forestall_calibration_error_ratio", ""),),
           4, 4),
     Panel("Nodes in service", "stat", "none", (("forestall_nodes_in_service", ""),), 4, 4),
     Panel("Answers", "stat", "none", (("forestall_up", "{{part}}"),), 4, 4),
-    Panel("Said and kept, by what was said", "bargauge", "percentunit",
-          (("forestall_promises_said_ratio", "{{decile}} said"),
+    Panel("Stated and observed, by stated probability", "bargauge", "percentunit",
+          (("forestall_promises_said_ratio", "{{decile}} stated"),
            ("forestall_promises_kept_ratio", "{{decile}} kept"))),
-    Panel("What became of promises, a day", "timeseries", "none",
+    Panel("Outcomes of promises per day", "timeseries", "none",
           (("sum by (outcome) (increase(forestall_promises_ended_total[1d]))", "{{outcome}}"),
            ("sum(increase(forestall_promises_made_total[1d]))", "made"))),
-    Panel("Quotes and acceptances, a minute", "timeseries", "none",
+    Panel("Quotes and acceptances per minute", "timeseries", "none",
           (("60 * sum by (result) (rate(forestall_quotes_total[5m]))", "quotes: {{result}}"),
            ("60 * sum by (result) (rate(forestall_acceptances_total[5m]))", "taken: {{result}}"))),
-    Panel("Time that a quote takes", "timeseries", "s",
+    Panel("Time per quote", "timeseries", "s",
           tuple((f"histogram_quantile({q}, sum by (le) (rate(forestall_quote_seconds_bucket[5m])))",
                  f"{100 * q:.0f} %") for q in (0.5, 0.95))),
     Panel("Nodes by state", "timeseries", "none", (("forestall_nodes", "{{state}}"),)),
@@ -46,18 +46,18 @@ PANELS: Final = (
           (("forestall_nodes_at_risk", "{{risk}}"),)),
     Panel("Jobs and busy nodes", "timeseries", "none",
           (("forestall_cluster_jobs", "{{state}} jobs"), ("forestall_nodes_busy", "busy nodes"))),
-    Panel("Actions, an hour", "timeseries", "none",
+    Panel("Actions per hour", "timeseries", "none",
           (("sum by (role, state) (increase(forestall_intent_states_total[1h]))",
             "{{role}}: {{state}}"),)),
     Panel("Switches", "stat", "none", (("forestall_role_switch == 1", "{{role}}: {{switch}}"),)),
-    Panel("Looks, a minute", "timeseries", "none",
+    Panel("Reads of the cluster per minute", "timeseries", "none",
           (("60 * sum by (result) (rate(forestall_looks_total[5m]))", "{{result}}"),)),
     Panel("Cycles", "timeseries", "s",
           (("forestall_cycle_seconds", "takes"), ("1 / rate(forestall_cycles_total[5m])", "every"),
            ("time() - forestall_clock_timestamp_seconds", "clock is behind by"))),
-    Panel("Rows of the ledger, an hour", "timeseries", "none",
+    Panel("Ledger rows per hour", "timeseries", "none",
           (("sum by (table) (increase(forestall_ledger_rows_total[1h]))", "{{table}}"),)),
-    Panel("Messages, a day", "timeseries", "none",
+    Panel("Messages per day", "timeseries", "none",
           (("sum by (way, result) (increase(forestall_messages_total[1d]))", "{{way}}: {{result}}"),
            )),
 )  # fmt: skip
@@ -78,7 +78,7 @@ REPORT_PANELS: Final = (
                 for end, legend in (("", "rate"), ("_low", "low"), ("_high", "high"))), 12),
     Panel("Best checkpoint interval, by nodes of a run", "timeseries", "s",
           (("forestall_best_checkpoint_interval_seconds", "{{nodes}} nodes"),), 12),
-    Panel("What advice would have saved, node-hours", "timeseries", "none",
+    Panel("Savings of the advice, node-hours", "timeseries", "none",
           (("forestall_advice_saves_node_seconds / 3600", "{{kind}} {{nodes}}"),), 12),
 )  # fmt: skip
 """What `forestall report --openmetrics` writes."""
@@ -95,7 +95,7 @@ def report_dashboard() -> str:
     """Return the dashboard of a site's reports as Grafana imports it."""
     return _dashboard(
         REPORT_PANELS, "forestall-report", "forestall: site report",
-        "What the records of a site tell, as forestall report writes it for Prometheus",
+        "A site's records, as written by forestall report for Prometheus",
     )  # fmt: skip
 
 

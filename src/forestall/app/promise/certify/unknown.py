@@ -39,9 +39,9 @@ def unchecked(parameters: Mapping[str, Any], *, logged: bool) -> tuple[Unchecked
         found.append(Unchecked("foreseen.csv", ("*",), why))
     if parameters.get("predictor") != "trace":
         found += [
-            Unchecked(SUMMARY, ("predictor",), "what was learnt, and from what, is not here"),
-            Unchecked("hazard.csv", ("*",), "what was learnt: the replay goes by it"),
-            Unchecked("predictions.npz", ("*",), "what was learnt: the replay goes by it"),
+            Unchecked(SUMMARY, ("predictor",), "what was learned, and from what, is not here"),
+            Unchecked("hazard.csv", ("*",), "what was learned: the replay uses it"),
+            Unchecked("predictions.npz", ("*",), "what was learned: the replay uses it"),
         ]
     if parameters.get("users") is not None:
         found.append(
@@ -59,8 +59,8 @@ def _parameters(*, logged: bool) -> Unchecked:
         *("placement", "estimates", "overrun", "compression", "requeue", "min_runtime", "mtbf"),
         *("downtime", "repeat_failures", "failovers", "topology_slack", "ring", "users", "vault"),
     )
-    how = "the replay goes by them, as far as a decision turned on them" if logged else (
-        "rules that choose: where none would choose otherwise, nothing tells"
+    how = "the replay uses them, as far as a decision depended on them" if logged else (
+        "rules that choose: a change that alters no choice leaves no trace"
     )  # fmt: skip
     keys = (*(f"parameters.{name}" for name in names), "repeat_period")
     return Unchecked(SUMMARY, keys, how)

@@ -182,11 +182,11 @@ def design(
     ----------
     plan : a TOML file or what was read from it
     optimize : whether to search for other queues; see `forestall.reliability.queues.structures`
-    jobs : a job log for the search, in the place of the file's own jobs
+    jobs : a job log for the search, instead of the file's own jobs
     processors_per_node : of that log, where its sizes are processors; None: as the file says
     progress : called now and then during the search with what is done and of how much
 
-    Raises InputError and its kin for what cannot be used.
+    Raises InputError and its kin for unusable input.
     """
     asked = plan if isinstance(plan, DesignFile) else read_plan(plan)
     cluster = asked.cluster
@@ -275,7 +275,7 @@ def _remarks(plan: DesignFile) -> list[str]:
         )
     if plan.fitted and any(group.age == "new" for group in cluster.groups):
         found.append(
-            'a law fitted to a log, and all nodes taken as new: ages = "steady" says what a '
-            "machine long in use does"
+            'a distribution fitted to a log, and all nodes assumed new: ages = "steady" '
+            "describes a machine long in use"
         )
     return found

@@ -272,7 +272,7 @@ def _check_prices(source: Path, table: ClusterTable) -> None:
             text = f"{name!r} is no group; expected one of {', '.join(names)}"
             raise TraceError(source, text, field="prices.groups")
     if table.pool is None or table.pool.repair is None:
-        text = "is missing: what a job without a spare waits for has a price"
+        text = "is missing: it is needed to price the wait of a job without a spare"
         raise TraceError(source, text, field="pool.repair")
 
 

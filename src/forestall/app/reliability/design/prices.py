@@ -73,9 +73,9 @@ def prices_section(found: dict[str, list[PricedJob]], table: ClusterTable) -> li
             rows.append(priced(best))
             lines.append(_beside(name, jobs, best, least, told.currency))
     lines += [
-        f"Success: no more nodes are lost than there are spares, wanted {percent(target)}.",
-        "Cost: of one job with the work of its limit, mean of all; failed nodes are replaced by "
-        "spares at once, and waited for where there is none.",
+        f"Success: no more nodes are lost than there are spares; target {percent(target)}.",
+        "Cost: mean cost of one job that works up to its limit; failed nodes are replaced by "
+        "spares at once, or the job waits for a repair.",
     ]
     title = f"Cheapest ways to run a job with a success of {percent(target)}"
     if told.currency:
@@ -92,17 +92,17 @@ def _beside(
     text = f"{name}: "
     if least.cost < best.cost:
         text += (
-            f"this success costs {best.cost - least.cost:,.0f}{unit} a job more than the cheapest "
-            f"way of all ({_way(least)}; {percent(least.success)} success)"
+            f"this success costs {best.cost - least.cost:,.0f}{unit} a job more than the "
+            f"cheapest option ({_way(least)}; {percent(least.success)} success)"
         )
     else:
-        text += "the cheapest way of all"
+        text += "the cheapest option"
     plain = [one for one in jobs if not (one.spares or one.source or one.interval)]
     if plain:
         text += f"; without spares and checkpoints a job costs {plain[0].cost:,.0f}{unit}, "
         text += f"with {percent(plain[0].success)} success"
     else:
-        text += "; without checkpoints a job hardly ever ends"
+        text += "; without checkpoints a job hardly ever finishes"
     return text + "."
 
 

@@ -142,13 +142,13 @@ def tradeoff(found: SearchResult) -> Drawn:
     if found.now is not None:
         left.plot(
             [found.now.capacity], [100 * found.now.failure], "*", color=BLACK, markersize=12,
-            linestyle="none", label="the queues now",
+            linestyle="none", label="current queues",
         )  # fmt: skip
     parts = [one for one in found.admitted if one.best is not None]
     x = [float(one.nodes) for one in parts]
     right.plot(
         x, [100 * one.best.failure for one in parts if one.best is not None], color=LINES[0],
-        marker="o", linewidth=1.4, label="as the best queues promise",
+        marker="o", linewidth=1.4, label="with the best queues",
     )  # fmt: skip
     right.plot(
         x, [100 * one.own for one in parts], color=VERMILLION, marker="s", linestyle=":",
@@ -170,7 +170,7 @@ def tradeoff(found: SearchResult) -> Drawn:
     dress(
         right,
         "",
-        "Largest job admitted (nodes); beside it the work admitted",
+        "Largest job admitted (nodes), with the share of work admitted",
         "F_job at that capacity (%)",
     )
     legend(left, ncols=3)
@@ -198,11 +198,11 @@ def report_of(design: Design, top: int | None = None) -> Report:
     verdict: tuple[str, ...] = ()
     if design.job_failure is not None:
         verdict = (
-            f"F_job: {percent(design.job_failure)} of all jobs meet a failure when every queue is "
-            f"full and every job fills it ({percent(1 - design.job_failure)} do not).",
+            f"F_job: {percent(design.job_failure)} of all jobs meet a failure if every queue is "
+            f"full and every job uses its full limit ({percent(1 - design.job_failure)} do not).",
         )
     return Report(
-        "What this cluster's queues promise",
+        "How reliable this cluster's queues are",
         f"{cluster.name}: {cluster.nodes:,} nodes; ages: {cluster.assumes}",
         tuple(sections),
         verdict=verdict,
@@ -229,7 +229,7 @@ def _machine(design: Design) -> Section:
         lines.append(f"Checkpoints of a job on all nodes: every {every} of work.")
     lines += [_pool(design), *(f"Note: {remark}" for remark in design.remarks)]
     if design.queues and design.found is None and design.plan.table.checkpoint is None:
-        lines.append("Without [checkpoint] in the file nothing is said of checkpoints.")
+        lines.append("Without [checkpoint] in the file, checkpoints are not considered.")
     facts = (
         Fact("mttf_new", "First failure, new nodes", mttf["new"], "seconds"),
         Fact("mttf_steady", "MTBF, steady state", mttf["steady"], "seconds"),
@@ -253,8 +253,10 @@ def _components(design: Design) -> list[Section]:
         if "components" in group:
             name = f"components_{number}"
             table = Table.by(name, COMPONENTS, group["components"])
-            note = "A node fails with any block of components of which too few work; then all of "
-            note += "its components are replaced, and a redundant one no sooner."
+            note = "A node fails when too few components of any block work; then all of "
+            note += (
+                "its components are replaced. Redundant components are not replaced before that."
+            )
             title = f"What makes nodes of {group['name']} fail"
             found.append(Section(name, title, body=(table, Prose(note))))
     return found
@@ -268,12 +270,12 @@ def _pool(design: Design) -> str:
     when = (
         f"in {format_duration(mission)} without repair"
         if repair is None
-        else f"at any one moment, with repair in {format_duration(repair)}"
+        else f"at any given moment, with {format_duration(repair)} repairs"
     )
     shown = "no number of" if spares is None else f"{spares:,}"
     return (
-        f"Pool for all nodes: {shown} spares, so that with {percent(table.success)} no job waits "
-        f"for a node {when} (steady state)."
+        f"Pool for all nodes: {shown} spares, so that with {percent(table.success)} probability "
+        f"no job waits for a node {when} (steady state)."
     )
 
 
@@ -338,14 +340,14 @@ def _on_queues(design: Design) -> list[str]:
     told = design.plan.table.checkpoint
     lines = [
         "F: a job that runs to the limit meets a failure.",
-        "F typical: the same with run times of Lublin and Feitelson within the limit.",
-        "F average: the mean of F at their typical run time (geometric mean) and of F.",
+        "F typical: the same with run times from the Lublin-Feitelson model, within the limit.",
+        "F average: the mean of F and of F at the typical (geometric mean) run time.",
         "Finished: share of the nodes' time in jobs that finish, without checkpoints.",
     ]
     if told is not None:
-        lines.append("Interval: work between checkpoints that gives most work in the long run.")
+        lines.append("Interval: work between checkpoints that maximizes long-run efficiency.")
     target = percent(design.plan.table.success)
-    lines.append(f"Spares: beside a job's nodes, for a success of {target}.")
+    lines.append(f"Spares: in addition to a job's nodes, for a success of {target}.")
     for row in design.queues:
         if row.spares is None:
             beside = f"only {row.room:,} nodes" if row.room > 1 else ("no node", "1 node")[row.room]
@@ -356,9 +358,9 @@ def _on_queues(design: Design) -> list[str]:
         worst = max(losses, key=lambda row: row.ring_loss or 0.0)
         copies = 1 if told is None or told.copies is None else told.copies
         lines.append(
-            f"Ring: with {copies} copies of each checkpoint, some job of {worst.queue.name} (the "
-            f"worst) loses one with all copies with {percent(worst.ring_loss or 0.0)}; copies are "
-            "made again with the next checkpoint (steady state)."
+            f"Ring: with {copies} copies of each checkpoint, some job of {worst.queue.name} "
+            f"(the worst) loses all copies of one with {percent(worst.ring_loss or 0.0)} "
+            "probability; copies are renewed at the next checkpoint (steady state)."
         )
     return lines
 
@@ -396,7 +398,7 @@ def _looked_at(found: SearchResult) -> list[str]:
         + (" that all share" if found.shared else ", each queue its own")
         + f", at most {found.queues} queues; {whole.curve.tried:,} structures "
         + ("(all of the candidates)" if whole.curve.exact else "looked at")
-        + f". The jobs by their own nodes and run times: {percent(whole.own)}."
+        + f". Failures that the jobs meet in any queue: {percent(whole.own)}."
     ]
     if found.now is not None:
         text = f"Now: F_job {percent(found.now.failure)}, capacity {found.now.capacity:,.0f} of "
@@ -411,7 +413,7 @@ def _best(best: Structure | None, wanted: float, why: str, key: str) -> tuple[Bl
     """Return the queues with the fewest failures at a capacity."""
     at = f"{wanted:,.0f} node-hours per hour"
     if best is None:
-        return (Prose(f"None of them carries {at} of this mix ({why})."),)
+        return (Prose(f"None of them supports {at} of this mix ({why})."),)
     text = (
         f"Best at {at} or more ({why}): F_job {percent(best.failure)}, capacity "
         f"{best.capacity:,.0f}"
@@ -455,6 +457,6 @@ def _admitted(found: SearchResult) -> Section:
          "own_failure": one.own, "failure": None if one.best is None else one.best.failure}
         for one in found.admitted
     ]  # fmt: skip
-    title = "If the largest jobs are not admitted, at the capacity that the rest needs"
+    title = "Without the largest jobs, at the capacity that the rest needs"
     table = Table.by("admitted", ADMITTED, records, right=range(6))
     return Section("admitted", title, body=(table,))

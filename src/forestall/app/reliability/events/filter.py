@@ -112,7 +112,7 @@ def study(
     asked = settings.severity is not None or "severity" in (settings.steps or ())
     if asked and not bool(np.any(log.severity > 0)):
         word = (settings.severity or Severity.FATAL).name
-        raise ParameterError("severity", word, "none: the log tells no severities")
+        raise ParameterError("severity", word, "none: the log has no severities")
     filtered = pipeline(log, settings)
     failures = filtered.failures(level)
     return FilterStudy(log, filtered, failures, level, _summary(log, filtered, failures, level))
@@ -305,7 +305,7 @@ def headline(summary: Mapping[str, Any]) -> str:
     begin = "" if summary["begin"] is None else f" from {summary['begin'].replace('T', ' ')}"
     told = ""
     if summary["alerts"] is not None:
-        told = f", {summary['alerts']:,} labelled as alerts"
+        told = f", {summary['alerts']:,} labeled as alerts"
     return (
         f"{counted(left, 'failure')} from {counted(count, 'record')} of {summary['source']}: "
         f"{counted(summary['places'], 'place')}, {counted(summary['kinds'], 'kind')}, "
@@ -319,11 +319,11 @@ def warning(summary: Mapping[str, Any]) -> str:
         return ""
     told = summary["alerts"] is not None or set(summary["severities"]) - {"UNKNOWN"}
     if told:
-        return "Every record counts as one of a failure: {steps} takes neither severity nor alerts."
+        return "Every record counts as a failure: {steps} includes neither severity nor alerts."
     return (
-        "Warning: the log tells neither severities nor alerts, so every record counts as one of a "
-        "failure. Keep only lines that tell of failures in LOG (with grep, by the kinds below), or "
-        "take a log with severities (syslog with <priority>, a table with a severity or alert)."
+        "Warning: the log has neither severities nor alert labels, so every record counts as a "
+        "failure. Keep only lines about failures in LOG (with grep, using the kinds below), or "
+        "use a log with severities (syslog with <priority>, a table with a severity or alert)."
     )
 
 
@@ -333,9 +333,9 @@ def _steps(summary: Mapping[str, Any]) -> Table:
         ("within", "threshold_s", lambda told: "" if told is None else format_duration(told)),
         ("before", "before", count),
         ("after", "after", count),
-        ("removed", "removed_share", lambda share: f"{share:.1%}"),
+        ("removed", "removed_share", lambda share: f"{100 * share:.1f} %"),
         ("ratio", "ratio", lambda ratio: "none left" if ratio is None else f"{ratio:,.2f}"),
-        ("most of what went", "most_removed", _removed),
+        ("most often removed", "most_removed", _removed),
     )
     return Table.by("steps", columns, summary["steps"], right=(2, 3, 4, 5), most=0)
 
@@ -350,7 +350,7 @@ def _kinds(summary: Mapping[str, Any]) -> Table:
     whole = summary["left"]
     columns = (
         ("records", "count", count),
-        ("share", lambda one: f"{one['count'] / whole:.1%}"),
+        ("share", lambda one: f"{100 * one['count'] / whole:.1f} %"),
         ("kind", "kind", lambda kind: shortened(kind, 80)),
     )
     return Table.by("kinds", columns, summary["top_kinds"], right=(0, 1), most=0)
@@ -362,9 +362,9 @@ def _rules_told(rules: Sequence[Mapping[str, Any]]) -> Section:
         ("kind", "effect", lambda kind: shortened(kind, 40)),
         ("follows", "cause", lambda kind: shortened(kind, 40)),
         ("times", "support", count),
-        ("share", "confidence", lambda share: f"{share:.0%}"),
+        ("share", "confidence", lambda share: f"{100 * share:.0f} %"),
     )
-    some = f"the surest {FEW} of " if len(rules) > FEW else ""
+    some = f"the {FEW} most certain of " if len(rules) > FEW else ""
     title = f"What regularly follows what ({some}{counted(len(rules), 'rule')})"
     table = Table.by("rules", columns, rules[:FEW], right=(2, 3), most=0)
     return Section("rules", title, body=(table,))
@@ -379,8 +379,8 @@ def on_failures(summary: Mapping[str, Any]) -> list[str]:
     return [
         f"{counted(found['count'], 'failure')} on {found['failed_nodes']:,} of "
         f"{counted(found['nodes'], 'place')} at level {level}: {found['per_day']:.3g} a day, "
-        f"one in {format_duration(3600 * found['mtbf_hours'])}, "
-        f"{found['per_node_day']:.3g} a place and day.",
+        f"one in {format_duration(3600 * found['mtbf_hours'])}, {found['per_node_day']:.3g} per "
+        "place and day.",
         f"Days: median {found['median_per_day']:g}, most {found['most_in_a_day']:,} "
         f"({found['busiest_day']}), none on {found['days_without']:,} of {found['days']:,}.",
     ]

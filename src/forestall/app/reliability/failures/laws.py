@@ -125,9 +125,9 @@ class Laws:
             return []
         whose = "machine's" if self.by == "system" else "nodes'"
         return [
-            f"{percent(share)} of the {whose} gaps are 0: the log's clock is too coarse, or "
-            f"failures come too much at once, for a law of the {whose} gaps. Do not rely on "
-            "the laws here; look at the bursts instead."
+            f"{percent(share)} of the {whose} gaps are 0: the log's clock is too coarse, or too "
+            f"many failures are simultaneous, to fit a distribution to the {whose} gaps. Do not "
+            "rely on these distributions; look at the bursts instead."
         ]
 
 
@@ -137,7 +137,7 @@ def laws_of(
     """Return the laws of gaps; `question` says how intervals and p-values are found."""
     sampled = Sampled.of(history.gaps(by), unit, history.clock_step)
     if sampled.ended < 2:
-        why = f"Gaps that ended with a failure: {sampled.ended}, too few for a law."
+        why = f"Gaps that ended with a failure: {sampled.ended}, too few to fit a distribution."
         return Laws(by, sampled, None, None, None, why)
     ranking: Ranking | None = None
     why = ""

@@ -98,7 +98,7 @@ class Worst:
 def worst_of(history: History, level: float, seed: int) -> Worst:
     """Return which nodes stand out."""
     if history.nodes < 2:
-        return Worst(None, "the log has one node: there is none to compare it with")
+        return Worst(None, "the log has only one node, so there is nothing to compare it with")
     try:
         rng = np.random.default_rng(seed)
         report = node_report(
@@ -151,7 +151,7 @@ def bursting_of(history: History, seed: int) -> Bursting:
     """Return whether failures come in bursts."""
     gaps = history.gaps("system")
     if len(history) < 2:
-        return Bursting(None, None, None, gaps.zeros, "the log has one failure")
+        return Bursting(None, None, None, gaps.zeros, "the log has only one failure")
     length = gaps.length[~gaps.censored]
     start, end = history.span
     daily = counts_per_interval(history.time, start, end, DAY) if end - start >= DAY else length[:0]

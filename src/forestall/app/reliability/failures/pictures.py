@@ -199,7 +199,9 @@ def draw_autocorrelation(values: Sequence[float], bound: float | None) -> Drawn:
     lags = np.arange(1, len(values) + 1)
     heights = np.asarray(values, dtype=np.float64)
     if bound is not None:
-        axes.axhspan(-bound, bound, color=GREY, alpha=0.25, linewidth=0, label="what chance gives")
+        axes.axhspan(
+            -bound, bound, color=GREY, alpha=0.25, linewidth=0, label="range expected by chance"
+        )
         beyond = np.abs(heights) > bound
     else:
         beyond = np.zeros(len(heights), dtype=np.bool_)
@@ -308,8 +310,8 @@ def _probabilities(found: FailureStudy) -> Figure | None:
     near = min(told, key=lambda name: told[name])
     distances = ", ".join(f"{name} {ks:.3f}" for name, ks in told.items())
     caption = (
-        f"Gaps of nodes against their laws: the closer to the diagonal, the better. Nearest is "
-        f"{near} (largest distance in shares: {distances})."
+        "Gaps of nodes against fitted distributions: the closer to the diagonal, the better. "
+        f"The closest is {near} (largest distance in shares: {distances})."
     )
     alt = f"P-P and Q-Q plots of the gaps of nodes for {', '.join(told)}."
     return _figure(NAMES[2], lambda: _draw_probabilities(laws, found.asked.unit), alt, caption)
@@ -328,7 +330,7 @@ def _hazard(found: FailureStudy) -> Figure | None:
     laws = _laws(found)
     if not laws:
         return None
-    alt = "Hazard rate of nodes over the time since their last failure, seen and by the laws."
+    alt = "Hazard rate of nodes over the time since their last failure, observed and fitted."
     caption = words.on_clustering(found.summary)
     return _figure(NAMES[3], lambda: _draw_hazard(found, laws), alt, caption)
 
@@ -363,9 +365,9 @@ def _survival(found: FailureStudy) -> Figure | None:
         ends = between((low, high)) if np.isfinite(high) else f"{number(low)} or more"
         caption = f"Half of the gaps last {number(median)} {found.asked.unit} or less ({ends})."
     else:
-        caption = "More than half of the gaps last longer than was seen."
+        caption = "More than half of the gaps last longer than the observation."
     caption += " Gaps still running at the end of observation count up to there (Kaplan-Meier)."
-    alt = "Share of gaps that last longer, seen and by the laws."
+    alt = "Share of gaps that last longer, observed and fitted."
     return _figure(NAMES[4], lambda: _draw_survival(found, laws), alt, caption)
 
 

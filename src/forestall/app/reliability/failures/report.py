@@ -42,9 +42,9 @@ MOST_NODES: Final = 25
 FEW_NODES: Final = 10
 FEW_FAMILIES: Final = 5
 LAWS_RULE: Final = (
-    "Weibull laws are of gaps between failures of one node that begin in the year; those still "
-    "open at its end count up to there. A dash: too few gaps ended, or the scale would lie far "
-    "beyond the longest of them."
+    "Weibull distributions of gaps between failures of one node that begin in the year; gaps "
+    "still open at its end are censored there. A dash: too few gaps ended, or the scale would "
+    "lie far beyond the longest of them."
 )
 
 
@@ -134,7 +134,7 @@ def _exposure(summary: Summary) -> str:
 def _repairs(summary: Summary) -> tuple[Fact, ...]:
     repairs = summary["repairs"]
     if repairs is None:
-        why = "the log tells no repair times"
+        why = "the log has no repair times"
         return (_fact("availability", "Availability", None, NOTHING, why, "ratio"),)
     share, mean = repairs["availability"], repairs["mean_hours"]
     spread = (
@@ -179,7 +179,7 @@ YEARS: Final[tuple[Column, ...]] = (
     ("interval", _ends("shape_low", "shape_high")),
     ("Scale", lambda row: NOTHING if row["beyond"] else _figure(row["scale"])),
     ("interval", lambda row: NOTHING if row["beyond"] else _ends("scale_low", "scale_high")(row)),
-    ("Within it", "trend", TRENDS.__getitem__),
+    ("Trend within", "trend", TRENDS.__getitem__),
 )
 
 
@@ -239,8 +239,8 @@ def trend_table(summary: Summary) -> Table:
             records.append({"of": by, **flat(row)})
         process = trend["power_law"]
         if process.get("shape") is not None:
-            says = "less than 1: fewer" if process["shape_high"] < 1 else "1 is steady"
-            says = "more than 1: more" if process["shape_low"] > 1 else says
+            says = "below 1: falling" if process["shape_high"] < 1 else "1 is steady"
+            says = "above 1: rising" if process["shape_low"] > 1 else says
             ends = between((process["shape_low"], process["shape_high"]))
             rows.append(("", "power-law shape", figure(process["shape"], 3), NOTHING, says, ends))
             records.append({"of": by, "test": "power-law", **flat(process)})
@@ -272,7 +272,7 @@ def _before(summary: Summary, by: str) -> tuple[Prose, ...]:
 def _laws(summary: Summary) -> tuple[Block, ...]:
     """Return Weibull parameters of nodes and of the machine."""
     table = law_table(summary)
-    note = "The mean of a law leans on its tail; the MTBF above counts what was seen. "
+    note = "The mean of a fitted distribution depends on its tail; the MTBF above is observed. "
     note += words.laws_note(summary)
     return (table, Prose(note.strip(), soft=True)) if table.rows else ()
 
@@ -295,7 +295,7 @@ def law_table(summary: Summary) -> Table:
     unit = summary["unit"]
     heads = ("", "Shape", "95 % interval", f"Scale ({unit})", "95 % interval", "Mean", "95 % "
              "interval")  # fmt: skip
-    caption = "Weibull laws, intervals from the likelihood."
+    caption = "Weibull distributions, with likelihood intervals."
     return Table.of("weibull", heads, rows, records, right=(1, 3, 5), caption=caption)
 
 
@@ -319,7 +319,7 @@ def _causes(summary: Summary) -> Section:
     )
     right = (1, 2, 3, 4, 5, 7)
     table = Table.by("causes", CAUSES, summary["causes"], right=right, caption=caption)
-    told = table if table.rows else Prose("The log tells no causes.")
+    told = table if table.rows else Prose("The log has no causes.")
     return Section("causes", "Causes", body=(told,))
 
 
@@ -335,10 +335,10 @@ def node_table(summary: Summary, most: int | None) -> Table:
     nodes: Sequence[Row] = summary["nodes_apart"]["nodes"]
     kept = nodes[:most]
     more = len(nodes) - len(kept)
-    rest = f" {counted(more, 'node')} more are in nodes.csv." if more else ""
+    rest = f" {counted(more, 'more node')} in nodes.csv." if more else ""
     caption = (
-        "The worst nodes (rates per 1000 node-days); q: share of false alarms if nodes up to here "
-        f"are named.{rest}"
+        "The worst nodes (rates per 1000 node-days); q: expected share of false alarms among "
+        f"the nodes down to this row.{rest}"
     )
     return Table.by(
         "nodes", NODES, kept, right=(1, 2, 3, 5), caption=caption, ranked=True,
@@ -356,11 +356,11 @@ def _bursts(found: FailureStudy) -> Section:
 def _read(summary: Summary) -> Section:
     """Return what was odd about the log, counted, and what is to be minded."""
     rows = [(one["text"], one["action"]) for one in summary["remarks"]]
-    rows += [(hint, "to be minded") for hint in summary["hints"]]
-    body: Block = Prose("Nothing: every record was used as it stands.")
+    rows += [(hint, "note") for hint in summary["hints"]]
+    body: Block = Prose("Nothing: every record was used as is.")
     if rows:
-        body = Table.of("odd", ("What", "What became of it"), rows, right=(), most=0)
-    return Section("read", "What was read, and what was odd in it", body=(body,))
+        body = Table.of("odd", ("What", "How it was handled"), rows, right=(), most=0)
+    return Section("read", "What was read, and what was odd", body=(body,))
 
 
 def _made_with(summary: Summary) -> dict[str, object]:

@@ -183,13 +183,13 @@ def hints_of(failures: Failures, counts: Mapping[str, int]) -> list[str]:
     if failures.service_start is None and failed == nodes and unfailed > LUCK:
         hints.append(
             f"all {nodes:,} nodes of the log failed, where chance would have left "
-            f"{unfailed:,.0f} without a failure: it seems to name only nodes that failed, so "
-            "the rate of a node is too high"
+            f"{unfailed:,.0f} without a failure: the log seems to name only nodes that failed, "
+            "so the failure rate per node is too high"
         )
     if failures.service_start is None:
         hints.append(
-            "the log does not tell when nodes were in service: all are taken to be, from its "
-            "beginning to its end"
+            "the log does not say when nodes were in service: all are assumed to be, from its "
+            "start to its end"
         )
     return hints
 

@@ -99,12 +99,11 @@ def on_clustering(summary: Summary) -> str:
     if high is not None and high < CLUSTERED:
         return (
             f"{told}: below 1, so a node that has just failed is more likely to fail again than "
-            "one that has run for long. Nodes that differ, and years that differ, look like that "
-            "too."
+            "one that has run for long. Differences between nodes or years look the same."
         )
     if low is not None and low > 1 / CLUSTERED:
-        return f"{told}: above 1, so the longer a node has run, the likelier it is to fail."
-    return f"{told}: close to 1, so a node's past says little of when it fails next."
+        return f"{told}: above 1, so the longer a node has run, the more likely it is to fail."
+    return f"{told}: close to 1, so a node's past says little about when it fails next."
 
 
 def on_trend(summary: Summary) -> str:
@@ -113,12 +112,12 @@ def on_trend(summary: Summary) -> str:
     process = change["power_law"]
     way = change["direction"]
     if way == "unknown":
-        return "Whether failures became more or fewer cannot be told: there are too few of them."
-    bold = {"fewer": "Failures became fewer", "more": "Failures became more"}
+        return "There are too few failures to test for a trend."
+    bold = {"fewer": "The failure rate fell", "more": "The failure rate rose"}
     if way == "steady":
         return _steady(change)
     text = f"{bold[way]} ({_ruling(change)}){_by_year(summary, way)}"
-    text += " A single distribution over the whole span describes no year: see the years."
+    text += " A single distribution over the whole span fits no year: look at the years."
     if process.get("shape") is not None:
         text += (
             f" As a power-law process the shape is {figure(process['shape'], 3)} "
@@ -147,7 +146,10 @@ def _by_year(summary: Summary, way: str) -> str:
 
 
 def _steady(change: Row) -> str:
-    text = f"No trend can be told ({_ruling(change)}), so one law of gaps may stand for all of it."
+    text = (
+        f"No trend is detectable ({_ruling(change)}), so one distribution of gaps may describe "
+        "the whole span."
+    )
     found = [row for row in change["tests"] if row["p_value"] is not None and row["p_value"] < SURE]
     if found:
         others = " and ".join(f"{TESTS[row['test']]} ({TRENDS[row['direction']]})" for row in found)
@@ -172,14 +174,15 @@ def on_age(summary: Summary) -> str:
     longest = max((row["node_days"] for row in summary["age"]["bins"]), default=0)
     bins = [row for row in summary["age"]["bins"] if row["node_days"] >= LONG * longest]
     if len(bins) < 2:
-        return "Nodes were watched for too short a time to tell how the rate changes with age."
+        return "The observation is too short to show how the rate changes with age."
     low, high = (pick(bins, key=lambda row: row["rate"]) for pick in (min, max))
     since = "of a node's age" if summary["age"]["is_age"] else "since observation began"
     return (
         f"The rate is highest, {figure(high['rate'], 3)} per 1000 node-days, from "
         f"{_age(high['begin'])} to {_age(high['end'])} {since}, and lowest, "
-        f"{figure(low['rate'], 3)}, from {_age(low['begin'])} to {_age(low['end'])}. The band of "
-        "the smoothed rate is for failures that are independent; the power law is one for all ages."
+        f"{figure(low['rate'], 3)}, from {_age(low['begin'])} to {_age(low['end'])}. The band "
+        "of the smoothed rate assumes independent failures; the power law is fitted to all "
+        "ages."
     )
 
 
@@ -193,7 +196,7 @@ def on_nodes(summary: Summary) -> str:
     """Say whether nodes differ, and how many stand out."""
     apart = summary["nodes_apart"]
     if apart["why"]:
-        return f"Which nodes are worse cannot be told: {apart['why']}."
+        return f"Nodes cannot be compared: {apart['why']}."
     if apart["dispersion_p"] is not None and apart["dispersion_p"] >= 0.05:
         alike = f"Nodes differ no more than chance allows (p {chance(apart['dispersion_p'])})"
         if not apart["worse"]:
@@ -204,15 +207,15 @@ def on_nodes(summary: Summary) -> str:
         f"allows (p {chance(apart['dispersion_p'])})."
     )
     if not apart["worse"]:
-        return text + " Yet none can be named as worse than the rest."
+        return text + " But no single node is significantly worse than the rest."
     verb = "fails" if apart["worse"] == 1 else "fail"
     text += (
-        f" {words.counted(apart['worse'], 'node')} {verb} more often than a fleet of one rate "
-        f"explains (at most {apart['false_discovery_rate']:.0%} of them wrongly named)"
-    ).replace("%", " %")
+        f" {words.counted(apart['worse'], 'node')} {verb} more often than a fleet with a single "
+        f"rate explains (false discovery rate {100 * apart['false_discovery_rate']:.0f} %)"
+    )
     beyond = apart["beyond_fleet"]
     if beyond:
-        return f"{text}; {beyond:,} {_stand(beyond)} out even from nodes that differ as these do."
+        return f"{text}; {beyond:,} {_stand(beyond)} out even given how much nodes differ."
     return f"{text}; given how nodes differ anyway, none of them is an outlier."
 
 
@@ -221,9 +224,9 @@ def on_rates(summary: Summary) -> str:
     if not summary["nodes_apart"]["nodes"]:
         return ""
     return (
-        "Rates are the nodes' own, with exact intervals; the order is by the rate to expect in "
-        "future (rate_shrunk in nodes.csv), which is drawn towards the fleet's, the more so the "
-        "less is known of a node, but not for nodes beyond the fleet."
+        "Rates are the nodes' own, with exact intervals; the order is by the expected rate "
+        "(rate_shrunk in nodes.csv), which is shrunk toward the fleet's, more so the less is "
+        "known of a node, but not for nodes beyond the fleet."
     )
 
 
@@ -235,7 +238,7 @@ def on_bursts(summary: Summary) -> list[str]:
     """Say whether failures come together, in two or three lines."""
     found = summary["bursts"]
     if found["why"]:
-        return [f"Whether failures come in bursts cannot be told: {found['why']}."]
+        return [f"Bursts cannot be tested for: {found['why']}."]
     near = format_duration(found["threshold_s"])
     if not found["bursts"]:
         return [f"No failure came within {near} of another: there are no bursts."]
@@ -257,7 +260,7 @@ def on_bursts(summary: Summary) -> list[str]:
     if gaps is not None:
         first = gaps["correlation"][0]
         after = "short gaps follow short gaps" if first > 0 else "short gaps follow long gaps"
-        meaning = after if abs(first) > gaps["band"] else "the last gap says nothing of the next"
+        meaning = after if abs(first) > gaps["band"] else "the last gap says nothing about the next"
         digits = max(2, 1 - floor(log10(gaps["band"])))
         lines.append(
             f"Autocorrelation of the machine's gaps at lag 1 is {first:.{digits}f} (chance: within "

@@ -125,7 +125,7 @@ def ranking_tables(
         return ranked
     records = [{name: one[name] for name in ("family", "ks", "ks_p", "ad", "ad_p")}
                for one in tested]  # fmt: skip
-    caption = "p-values of the goodness of fit, right for fitted parameters"
+    caption = "p-values of the goodness of fit, valid for fitted parameters"
     tests = Table.of(f"{key}_chances", CHANCE_HEADS, rows_p, records, ranked=True, caption=caption)
     return *ranked, tests
 
@@ -188,14 +188,14 @@ def parameter_rows(fit: Plain, unit: str = "") -> list[tuple[str, ...]]:
 
 def parameter_heads(fit: Plain) -> tuple[str, ...]:
     """Return the heads of `parameter_rows`."""
-    return ("", "Value", f"{fit['level']:.0%} interval".replace("%", " %"), "Standard error")
+    return ("", "Value", f"{100 * fit['level']:.0f} % interval", "Standard error")
 
 
 def measure_rows(fit: Plain) -> list[tuple[str, ...]]:
     """Return (measure, value, what it means) of a fit's likelihood and distances."""
     rows: list[tuple[str, ...]] = [
         ("Log-likelihood", figure(fit["loglik"], 7), ""),
-        ("AIC, BIC", f"{figure(fit['aic'], 7)}, {figure(fit['bic'], 7)}", "less is better"),
+        ("AIC, BIC", f"{figure(fit['aic'], 7)}, {figure(fit['bic'], 7)}", "lower is better"),
     ]
     for name in ("ks", "ad"):
         means = "0 is a perfect fit"
@@ -216,8 +216,8 @@ def _verdict(p: float | None, draws: int) -> str:
         return "no p-value"
     told = f"p {chance(p)} from {draws:,} draws: "
     if p < 0.05:
-        return told + "the gaps are not drawn from this law"
-    return told + "nothing speaks against this law"
+        return told + "the gaps do not follow this distribution"
+    return told + "consistent with this distribution"
 
 
 SUFFIXES: Final = (".png", ".svg", ".pdf")
@@ -234,7 +234,7 @@ def check_plot(path: Path) -> None:
         raise TraceError(path, f"does not say a format of figures; expected a name in {allowed}")
     folder = path.absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise TraceError(path, f"cannot be written: {folder} is no folder that can be written to")
+        raise TraceError(path, f"cannot be written: {folder} is not a writable folder")
 
 
 def narrow_legend(axes: Axes) -> None:

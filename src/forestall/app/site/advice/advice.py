@@ -106,10 +106,10 @@ MOST_SPARES: Final = 2
 RECALL: Final = 0.3
 HOUR: Final = 3600
 ON_ALARMS: Final = (
-    "Act on an alarm where P(failure | alarm) is at least the cost of acting over the loss that it "
-    "avoids: here a checkpoint over half an interval. A predictor that foresees "
-    f"{100 * RECALL:g} % of the failures lets the interval grow to sqrt(2 M C / (1 - {RECALL:g})). "
-    "Alarms of several nodes that come together count once."
+    "Act on an alarm if P(failure | alarm) is at least the cost of acting divided by the loss "
+    "avoided: here the cost of a checkpoint over half an interval. If a predictor foresees "
+    f"{100 * RECALL:g} % of the failures, the interval grows to sqrt(2 M C / (1 - {RECALL:g})). "
+    "Alarms of several nodes at the same time count once."
 )
 """When to act on an alarm."""
 
@@ -278,7 +278,10 @@ def checkpoints(
     low, high = min(ends), max(ends)
     how = f"runs checkpoint every {duration(now)} today ({{checkpoint_interval}})"
     if not told:
-        low, how = min(low, 0.0), f"{how}, which the records do not tell: the low end is if not"
+        low, how = (
+            min(low, 0.0),
+            f"{how} (not in the records); the low end is without any checkpoints",
+        )
     return [
         Advice(
             "checkpoint_interval",
@@ -287,7 +290,7 @@ def checkpoints(
             f"{counted(len(time), 'runs')} lasted longer than {duration(min(best, now))}; from "
             f"{counted(rate.failures, 'failures')}.",
             f"{how}; a checkpoint takes {duration(cost)} ({{checkpoint_cost}}); failures do not "
-            "depend on the work.",
+            "depend on the workload.",
             low,
             high,
             {"nodes": size.label},
@@ -322,12 +325,13 @@ def spares(size: SizeClass, rate: MeasuredRate) -> list[Advice]:
     return [
         Advice(
             "spares",
-            f"Give a run on {nodes:,} nodes for {duration(length)} {wanted} spare {many}: with "
-            f"{100 * TARGET:g} % it then needs no more.",
+            f"Add {wanted} spare {many} to a run of {duration(length)} on {nodes:,} nodes: with "
+            f"{100 * TARGET:g} % probability that is enough.",
             None,
-            f"Such a run meets a failure with {percent(chance)}; from "
+            f"Such a run meets a failure with {percent(chance)} probability; from "
             f"{counted(rate.failures, 'failures')}.",
-            "the job can go on with other nodes; lengths are those that one run in ten exceeds.",
+            "the job can continue on other nodes; the length is the one that one run in ten "
+            "exceeds.",
             labels={"nodes": size.label},
         )
     ]
@@ -364,14 +368,13 @@ def limits(size: SizeClass, rate: MeasuredRate | None, asked: Asked) -> list[Adv
     return [
         Advice(
             "limit",
-            f"Limit {size.words} to {duration(best)}, and let longer ones go on in the next.",
+            f"Limit {size.words} to {duration(best)}, and let longer ones continue in a next run.",
             saved,
-            f"{counted(count, 'runs')} of {len(elapsed):,} ended by a node's failure"
-            f"{_chances(size, rate, best, longest)}.",
-            "the limit is the best in hindsight, and at a node's failure a run loses all that it "
-            "did; the low end is with checkpoints "
-            f"every {duration(every)}. Each new end costs a checkpoint and a restart, "
-            f"{duration(price)}.",
+            f"{counted(count, 'runs')} of {len(elapsed):,} ended by a node "
+            f"failure{_chances(size, rate, best, longest)}.",
+            "the limit is the best in hindsight, and a node failure loses everything since the "
+            f"start of the run; the low end is with checkpoints every {duration(every)}. Each "
+            f"additional end costs a checkpoint and a restart, {duration(price)}.",
             min(sure, saved),
             max(high, saved),
             {"nodes": size.label},
@@ -386,8 +389,8 @@ def _chances(size: SizeClass, rate: MeasuredRate | None, limit: float, longest: 
     law, nodes = from_mttf(rate.mttf), max(1, round(size.mean))
     now, then = (queue_failure(Queue("all", nodes, one), law) for one in (longest, limit))
     return (
-        f"; a run of {duration(longest)} on {nodes:,} meets a failure with {percent(now)}, "
-        f"one of {duration(limit)} with {percent(then)}"
+        f"; a run of {duration(longest)} on {nodes:,} nodes meets a failure with {percent(now)} "
+        f"probability, one of {duration(limit)} with {percent(then)}"
     )
 
 
@@ -399,7 +402,7 @@ def far_off(accounting: Accounting, asked: Asked, ends: Ends | None = None) -> l
     found: list[Advice] = []
     for state, what, remedy in (
         ("OUT_OF_MEMORY", "ran out of memory", "ask for more memory"),
-        ("TIMEOUT", "ran into their time limit", "ask for more time, or save and go on"),
+        ("TIMEOUT", "reached their time limit", "ask for more time, or save and continue"),
     ):
         some = base.among([state]) & accounting.user.told & accounting.name.told
         index = np.flatnonzero(some & (accounting.nodes > 0) & (elapsed > 0))
@@ -439,9 +442,9 @@ def _repeated(
         row = int(index[heads[k]])
         who, job = accounting.user[row], accounting.name[row]
         low = 0.0 if key == "timeout" else float(sure[k])
-        kept_all = "if they had saved all of it"
+        kept_all = "if they had saved all of their work"
         with_some = f"with checkpoints every {duration(asked.checkpoint_interval)}"
-        why = "runs after the first lost what they did; the low end is "
+        why = "runs after the first lost all of their work; the low end is "
         why += (kept_all if key == "timeout" else with_some) + "."
         found.append(
             Advice(

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 TITLE: Final = "What to do"
 MOST_ASSUMED: Final = 12
 NOTES: Final = (
-    "Savings are what the same records would have shown, not a forecast; they overlap where two "
-    "pieces of advice act on the same losses, so they do not add up.",
-    "A figure in brackets is the interval or the bounds of the saving. Where the low end is 0 or "
-    "below, the records do not show that it would have paid.",
+    "Savings are computed on the same records; they are not a forecast. Where two actions "
+    "address the same losses they overlap, so they do not add up.",
+    "The range in parentheses is the interval or the bounds of the saving. If its low end is 0 "
+    "or below, the records do not show that the action would have paid.",
 )
 
 
@@ -33,9 +33,9 @@ def section(advice: Sequence[Advice], asked: Asked, found: AdviceFound | None = 
     on."""
     tables = (_alarms(found, asked),) if found is not None and found.alarms else ()
     if not advice:
-        why = "nothing in these records points to something that would have saved node-hours"
+        why = "nothing in these records suggests an action that would have saved node-hours"
         untold = Untold(TITLE, why, "records of node outages and of how jobs ended")
-        lead = "Nothing to do was found in these records."
+        lead = "These records suggest no action."
         return Section("advice", TITLE, lead, body=tables, untold=(untold,))
     lead = _lead(advice, asked)
     return Section(
@@ -52,22 +52,22 @@ def _lead(advice: Sequence[Advice], asked: Asked) -> str:
     """Return how many things there are to do, what is at stake for the first, and how many of them
     surely pay."""
     told = [one for one in in_order(advice) if one.saves]
-    count = f"{len(advice)} things" if len(advice) > 1 else "One thing"
+    count = f"{len(advice)} actions" if len(advice) > 1 else "1 action"
     if not told:
-        return f"{count} to do; the records do not say what any of them saves."
+        return f"{count}; the records do not show what any of them would save."
     if len(advice) == 1:
-        return f"{count} to do; it would have saved {amounts(told[0], asked)}."
+        return f"{count}; it would have saved {amounts(told[0], asked)}."
     certain = sum(sure(one) for one in told)
     sures = {0: "None is certain to pay", 1: "1 is certain to pay"}.get(
         certain, f"{certain} are certain to pay"
     )
     if certain == len(advice):
         sures = "All are certain to pay"
-    return f"{count} to do; the first would have saved {amounts(told[0], asked)}. {sures}."
+    return f"{count}; the first would have saved {amounts(told[0], asked)}. {sures}."
 
 
 def _figure(one: Advice, asked: Asked) -> Fact:
-    why = "" if one.saves is not None else "the records do not tell what it saves"
+    why = "" if one.saves is not None else "the records do not show what it saves"
     return Fact(
         "advice_saves",
         f"Would have saved: {one.text}",
@@ -107,11 +107,11 @@ def _alarm_figures(found: AdviceFound | None, asked: Asked) -> list[Fact]:
         told.append(
             Fact(
                 "alarm_threshold",
-                f"Least P(failure | alarm) to act on: {one.size.words}",
+                f"Lowest P(failure | alarm) worth acting on: {one.size.words}",
                 one.threshold,
                 "ratio",
                 count,
-                "acting is a checkpoint; at stake is half an interval",
+                "acting means a checkpoint; half an interval is at stake",
                 labels=labels,
             )
         )
@@ -150,11 +150,11 @@ def _alarms(found: AdviceFound, asked: Asked) -> Table:
         "Best checkpoint interval",
         at_level(asked.level),
         f"with {100 * RECALL:g} % foreseen",
-        "act on an alarm from",
+        "act if P(failure | alarm) is at least",
     )
     assert found.rate is not None
     note = f"{found.rate.text} {ON_ALARMS}"
-    title = "How often to checkpoint, and which alarms are worth a checkpoint"
+    title = "How often to checkpoint, and which alarms justify a checkpoint"
     return Table("checkpoints", title, heads, rows, records, note, right=(1, 2, 3, 4))
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from forestall.app.site.asked import Asked
 
 RANKED: Final = "Ranked by the node-hours at stake; where a range reaches 0, it may save nothing"
-UNRANKED: Final = "What these would save, the records do not say"
+UNRANKED: Final = "The records do not show what these would save"
 
 
 def in_order(advice: Sequence[Advice]) -> tuple[Advice, ...]:
@@ -42,7 +42,10 @@ def first_thing(advice: Sequence[Advice], asked: Asked) -> str:
     certain = next((one for one in ranked if sure(one)), None)
     if certain is None:
         return text
-    return f"{text} Most of what is certain to pay: {clean(certain.text)} {saving(certain, asked)}"
+    return (
+        f"{text} The best action that is certain to pay: {clean(certain.text)} "
+        f"{saving(certain, asked)}"
+    )
 
 
 def grouped(advice: Sequence[Advice], asked: Asked) -> list[StepGroup]:
@@ -63,7 +66,7 @@ def grouped(advice: Sequence[Advice], asked: Asked) -> list[StepGroup]:
 def saving(advice: Advice, asked: Asked) -> str:
     """Return what advice would have saved, as a sentence: each unit with its own interval."""
     if advice.saves is None:
-        return "What it saves is not in the records."
+        return "The records do not show what it saves."
     return f"Would have saved {amounts(advice, asked)}."
 
 

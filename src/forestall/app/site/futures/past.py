@@ -97,7 +97,7 @@ def learned_order(
     half = fitted(seen.take(slice(0, len(seen) // 2)))
     whole = fitted(seen)
     if half is None or whole is None:
-        return None, False, "Too few starts of the past had a choice to learn an order from."
+        return None, False, "Too few past starts involved a choice, so no order was learned."
     later = seen.take(slice(len(seen) // 2, None))
     right = later.right(later.features[:, :, 0]), later.right(half.score(later.features))
     first = int(later.time[0])
@@ -111,15 +111,16 @@ def learned_order(
     ]
     better = off[1] < off[0]
     told = (
-        f"An order learned from {counted(len(seen), 'starts')} names the next start right in "
-        f"{100 * right[1]:.0f} % of {len(later):,} choices, submission in {100 * right[0]:.0f} %"
+        f"An order learned from {counted(len(seen), 'starts')} predicts the next start in "
+        f"{100 * right[1]:.0f} % of {len(later):,} choices, submission order in "
+        f"{100 * right[0]:.0f} %"
     )
     if not np.isfinite(off).all():
-        return whole, False, f"{told}; no start of the past tells whose times are nearer."
+        return whole, False, f"{told}; no past start shows which predicts start times better."
     factors = [f"{np.exp(one):,.2f}" for one in off]
     told += (
-        f"; its start times lie off by a factor of {factors[1]}, those of submission by "
-        f"{factors[0]} (plays of {JUDGED} past queues with the true run times)."
+        f"; its start times are off by a factor of {factors[1]}, those of submission order by "
+        f"{factors[0]} ({JUDGED} past queues, simulated with the true run times)."
     )
     return whole, better, told
 

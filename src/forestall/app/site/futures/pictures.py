@@ -110,7 +110,7 @@ def draw_drain(found: QueueFutures, later: Sequence[dict[str, Any]]) -> Drawn:
         before = (one["end_50"] - found.now) / HOUR
         after = before + one["end_later_s"] / HOUR
         axes.plot([before, after], [place, place], color=ORANGE, linewidth=2, zorder=2)
-        axes.plot(before, place, "o", color=BLUE, label=None if place else "ends as things stand")
+        axes.plot(before, place, "o", color=BLUE, label=None if place else "end without the drain")
         axes.plot(after, place, "s", color=VERMILLION, label=None if place else "with the drain")
         axes.annotate(f"+{duration(one['end_later_s'])}", (after, place), (7, 0),
                       textcoords="offset points", va="center", fontsize="small")  # fmt: skip

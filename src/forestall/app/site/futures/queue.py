@@ -94,7 +94,7 @@ def queue_at(site: SiteRecords, now: int) -> SiteQueue:
     largest = np.array(nodes)[pool]
     if int(np.sum(size > largest)):
         told = counted(int(np.sum(size > largest)), "waiting jobs")
-        remarks.append(f"{told} asked for more nodes than there are; they never start.")
+        remarks.append(f"{told} ask for more nodes than there are and never start.")
     present = site.present if site.present and abs(site.present.asked - now) < RECENT else None
     inventory = site.inventory if now >= records.until - DAY else None
     reserved = () if present is None else present.reservations
@@ -136,8 +136,8 @@ def by_priority(queue: SiteQueue, records: Accounting, present: PresentQueue) ->
         whys = ", ".join(sorted(set(absent)))
         remarks = (
             *remarks,
-            f"Left out: {counted(len(absent), 'jobs')} that Slurm does not let start yet ({whys}), "
-            "which its accounting does not know.",
+            f"Left out: {counted(len(absent), 'jobs')} that Slurm holds back ({whys}) and that "
+            "are not in its accounting.",
         )
     known = {job: k for k, job in enumerate(present.job.tolist())}
     place = [known.get(job, -1) for job in records.job[snapshot.job].tolist()]
@@ -203,8 +203,8 @@ def limits(records: Accounting, now: int, remarks: list[str]) -> Ints:
     if missing:
         hours = longest / 3600
         remarks.append(
-            f"{counted(missing, 'jobs')} of {int(np.sum(seen)) + missing:,} without a limit are "
-            f"planned with that of the longest run so far, {hours:,.1f} h."
+            f"{counted(missing, 'jobs')} of {int(np.sum(seen)) + missing:,} have no time limit "
+            f"and are planned with the length of the longest run so far, {hours:,.1f} h."
         )
     return np.where(told, records.limit, longest)
 
@@ -258,5 +258,8 @@ def raised(
     used = np.bincount(pool[running], size[running], len(nodes)).astype(np.int64)
     for told, taken in zip(nodes, used.tolist(), strict=True):
         if taken > told:
-            remarks.append(f"Jobs ran on {taken:,} nodes where {told:,} are known: so many count.")
+            remarks.append(
+                f"Jobs ran on {taken:,} nodes, more than the {told:,} that are known; {taken:,} "
+                "are used."
+            )
     return tuple(max(told, taken) for told, taken in zip(nodes, used.tolist(), strict=True))

@@ -25,8 +25,8 @@ AFTER: Final = (0, 1, 2, 4, 8, 12, 16, 20, 24)
 """Hours in the table of free nodes."""
 WIDE_NAME: Final = 12
 RESTS: Final = (
-    "Each future draws how long every job runs from like jobs of the past, given how long it has "
-    "run, and plays the scheduler forward; it plans by limits."
+    "Each future draws a run time for every job from similar past jobs, given how long it has "
+    "already run, and simulates the scheduler forward. The scheduler plans with time limits."
 )
 
 
@@ -73,13 +73,13 @@ def jobs_section(found: QueueFutures) -> Section:
     if not waiting:
         lead = "No job waits."
     elif not starts:
-        lead = "No waiting job starts in half of the futures."
+        lead = "No waiting job starts in at least half of the futures."
     else:
         within = sum(one <= 24 * HOUR for one in starts)
         lead = (
             f"{within:,} of {counted(len(waiting), 'waiting jobs')} "
-            f"{'starts' if len(waiting) == 1 else 'start'} within a day in half of "
-            f"the futures or more; the middle one in {duration(float(np.median(starts)))}."
+            f"{'starts' if len(waiting) == 1 else 'start'} within a day in at least half of the "
+            f"futures; the median start is in {duration(float(np.median(starts)))}."
         )
     facts = [Fact("waiting", "Jobs that wait", len(waiting), "jobs")]
     if starts:
@@ -103,9 +103,9 @@ def jobs_section(found: QueueFutures) -> Section:
 def alt_of(waiting: Sequence[dict[str, Any]]) -> str:
     """Say what the picture of the queue is."""
     return (
-        f"Two bands for each of the first {min(len(waiting), SHOWN)} waiting jobs: when it starts "
-        "(blue) and ends (orange) in 10 to 90 % of futures, with the medians. Bands beyond the "
-        "right edge are cut off."
+        f"Two bands for each of the first {min(len(waiting), SHOWN)} waiting jobs: when it "
+        "starts (blue) and ends (orange) in 10 to 90 % of futures, with the medians. Bands end "
+        "at the right edge."
     )
 
 
@@ -126,12 +126,12 @@ def jobs_table(rows: Sequence[dict[str, Any]], now: int) -> Table:
     ]  # fmt: skip
     return Table.of("jobs", heads, cells, rows, right=range(2, len(heads)),
                     caption="In hours from now, in order of priority",
-                    note="- : not in so many futures.")  # fmt: skip
+                    note="- : not reached in that share of the futures.")  # fmt: skip
 
 
 def alone(found: QueueFutures) -> str:
     """Say whether somebody arrives."""
-    return ", if nobody arrives" if found.futures.arrivals is None else ""
+    return ", if no job arrives" if found.futures.arrivals is None else ""
 
 
 def free_section(found: QueueFutures) -> Section:
@@ -140,7 +140,7 @@ def free_section(found: QueueFutures) -> Section:
     half = next((one["hours"] for one in rows if one["free_50"] * 2 >= nodes), None)
     when = "now" if half == 0 else f"in {half} h"
     if half is None:
-        lead = f"Half of the {nodes:,} nodes are free at no hour of the next day"
+        lead = f"At no hour of the next day are half of the {nodes:,} nodes free"
     else:
         lead = f"Half of the {nodes:,} nodes are free {when}"
     lead = f"{lead}, in half of the futures{alone(found)}."
@@ -158,7 +158,7 @@ def free_section(found: QueueFutures) -> Section:
         "median with the drain where one was asked about.",
         lead,
     )  # fmt: skip
-    free = Fact("free_now", "Nodes free once what can start has", rows[0]["free_50"], "nodes")
+    free = Fact("free_now", "Nodes free after the jobs that can start", rows[0]["free_50"], "nodes")
     return Section("free", "When nodes are free", lead, (free,), (table, figure))
 
 
@@ -179,12 +179,12 @@ def drain_section(found: QueueFutures) -> Section:
     if later:
         worst = later[0]
         lead = (
-            f"{what} delays {counted(len(later), 'jobs')} of {len(found.jobs):,}, most of all job "
-            f"{worst['job']} of {clean(worst['user']) or 'an unknown user'}: by "
-            f"{duration(worst['end_later_s'])} in the median."
+            f"{what} delays {counted(len(later), 'jobs')} of {len(found.jobs):,}, most of all "
+            f"job {worst['job']} of {clean(worst['user']) or 'an unknown user'}: by a median of "
+            f"{duration(worst['end_later_s'])}."
         )
     else:
-        lead = f"{what} delays no job by a minute or more in the median."
+        lead = f"{what} delays no job by a median of a minute or more."
     heads = ("Job", "User", "Nodes", "Ends in h", "With the drain", "Later h")
     cells = [
         (
@@ -205,8 +205,8 @@ def drain_section(found: QueueFutures) -> Section:
         Fact("sooner", "Jobs that end sooner", sooner, "jobs"),
     )
     body = (table, by_user(later), drain_figure(found, later)) if later else ()
-    note = "A drain takes nodes as jobs leave them; jobs that run keep theirs."
-    return Section("drain", "What the drain does to whom", lead, facts, body, notes=(note,))
+    note = "A drain takes nodes as jobs leave them; running jobs keep theirs."
+    return Section("drain", "Jobs that the drain delays", lead, facts, body, notes=(note,))
 
 
 def by_user(later: Sequence[dict[str, Any]]) -> Table:

@@ -155,7 +155,7 @@ def find(
     given: GivenRecords, asked: FuturesQuestion, progress: Progress | None = None
 ) -> QueueFutures:
     """Return the futures of the queue that records tell of. Raises TraceError and ParameterError
-    for what cannot be used, and where nobody runs or waits."""
+    for unusable input, and where nobody runs or waits."""
     site = sources.gather(given)
     if site.accounting is None or not len(site.accounting):
         raise ParameterError("FILES", None, "records of jobs; there are none")
@@ -167,7 +167,9 @@ def find(
     queue = queue_at(site, now)
     if not len(queue.snapshot):
         told = sources.spoken(now, dated)
-        allowed = f"a time at which jobs of {records.source} run or wait; there are none then"
+        allowed = (
+            f"a time at which jobs of {records.source} run or wait; there are none at this time"
+        )
         raise ParameterError("at", told, allowed)
     most = sum(queue.snapshot.nodes)
     if drain is not None and drain.nodes > most:
@@ -202,10 +204,10 @@ def played(
     rule = SchedulerRule.named(asked.rule, asked.depth)
     queue, ranked = ordered(queue, asked, rule)
     run = queue.law.draw(queue.asked(), asked.futures, asked.seed)
-    ready, holds = None, "Jobs whose nodes are free start at once."
+    ready, holds = None, "Jobs start at once when their nodes are free."
     if asked.holds == "recorded":
         ready, holds = holds_of(queue, rule, asked.futures, asked.seed)
-    arrivals, comes = None, "Nobody else arrives."
+    arrivals, comes = None, "No other job arrives."
     if asked.arrivals == "recent":
         arrivals, comes = arrivals_of(site, queue, asked.futures, asked.seed)
     failures, fails = None, "No node fails."

@@ -50,11 +50,14 @@ def drains_of(
             windows[name].append((now, now + DAY))
             down += 1
     if down:
-        remarks.append(f"{counted(down, 'nodes')} down or drained are taken to be back in a day.")
+        remarks.append(f"{counted(down, 'nodes')} down or drained are assumed to be back in a day.")
     if reservations:
         named = ", ".join(one.name for one in reservations)
-        remarks.append(f"Nobody gets the nodes of {counted(len(reservations), 'reservations')} "
-                       f"while they last: {named}.")  # fmt: skip
+        last = "it lasts" if len(reservations) == 1 else "they last"
+        remarks.append(
+            f"The nodes of {counted(len(reservations), 'reservations')} are unavailable while "
+            f"{last}: {named}."
+        )
     taken: Counter[tuple[int, int, int]] = Counter()
     for name, parts in zip(inventory.names, inventory.partitions, strict=True):
         pool = place.get(parts[0], 0) if parts else 0

@@ -34,16 +34,16 @@ def hazard_of(site: SiteRecords, now: int, nodes: int, seed: int) -> tuple[NodeH
     """
     count, node_seconds, away, what = _failed(site, now, nodes)
     if 0 < node_seconds < DAY * nodes:
-        return None, "No node fails: the records before are shorter than a day."
+        return None, "No node fails: less than a day of records precedes this time."
     if count == 0 or node_seconds <= 0:
-        return None, "No node fails: the records tell of no failure before."
+        return None, "No node fails: the records show no earlier failure."
     known = away[away > 0]
     repair = int(np.median(known)) if len(known) else REPAIR
     rate = min(count / node_seconds, 0.5)
     days = nodes * rate * 86_400
-    source = "in the median" if len(known) else "as assumed; the records do not tell"
+    source = "in the median" if len(known) else "assumed; not in the records"
     told = (
-        f"Nodes fail {days:,.2g} times a day in all, as in {what}, and are back after "
+        f"Nodes fail {days:,.2g} times a day in total, as in {what}, and are back after "
         f"{duration(repair)} ({source}); jobs on them start over."
     )
     return NodeHazard(rate, max(repair, 1), now, seed), told
@@ -85,7 +85,7 @@ def ordered(queue: SiteQueue, asked: FuturesQuestion, rule: SchedulerRule) -> tu
     """
     snapshot = queue.snapshot
     if asked.order == "priority" and queue.held is None:
-        raise ParameterError("order", asked.order, "priorities; a running Slurm alone tells them")
+        raise ParameterError("order", asked.order, "priorities, which only a running Slurm has")
     if queue.held is not None and asked.order in {"auto", "priority"}:
         return queue, "Jobs wait in order of Slurm's priorities."
     waits = np.flatnonzero(~snapshot.running)
@@ -120,23 +120,24 @@ def holds_of(
     snapshot = queue.snapshot
     columns = np.flatnonzero(held(snapshot, rule) if queue.held is None else queue.held)
     if len(columns) == 0:
-        return None, "No waiting job could start by the free nodes."
+        return None, "No waiting job fits on the free nodes."
     law = hold_law(queue.past, queue.begin, snapshot.now, rule, seed)
     ready = np.broadcast_to(snapshot.ready, (futures, len(snapshot))).copy()
     names = counted(len(columns), "waiting jobs")
     waiting = int(np.sum(~snapshot.running))
     if len(law) < FEWEST:
         if queue.held is None:
-            return None, f"{names} of {waiting:,} could start by the free nodes and do."
+            return None, f"{names} of {waiting:,} fit on the free nodes and start."
         ready[:, columns] = NEVER
         return ready, f"{names} of {waiting:,} are held by Slurm and start in no future."
     age = np.maximum(snapshot.now - snapshot.ready[columns], 0)
     ready[:, columns] = snapshot.now + law.draw(snapshot.job[columns], age, futures, seed)
     middle = float(np.median(ready[:, columns])) - snapshot.now
-    why = "are held by Slurm" if queue.held is not None else "have their nodes free, but wait"
+    why = "are held by Slurm" if queue.held is not None else "wait although their nodes are free"
     return ready, (
-        f"{names} of {waiting:,} {why}: for a dependency, a limit or a hold. They are let go as "
-        f"{counted(len(law), 'such jobs')} of the past were, in {duration(middle)} in the median."
+        f"{names} of {waiting:,} {why}: for a dependency, a limit or a hold. They are released "
+        f"as {counted(len(law), 'such jobs')} were in the past, after a median of "
+        f"{duration(middle)}."
     )
 
 
@@ -160,12 +161,13 @@ def arrivals_of(
     )
     drawn = redrawn(past, records.begin, now, futures, seed)
     if drawn is None:
-        return None, "Nobody else arrives: the records before are shorter than a day."
+        return None, "No other job arrives: less than a day of records precedes this time."
     arrivals = Arrivals(drawn.submit, drawn.size, drawn.limit, drawn.run, drawn.pool)
     name = "weeks" if drawn.period == WEEK else "days"
     mean = float(np.mean(np.sum(arrivals.submit < NEVER, axis=1)))
     return arrivals, (
-        f"Over the next {HORIZON // 3600} h {mean:,.0f} jobs arrive on average, redrawn in blocks "
-        f"of {BLOCK // 3600} h from the last {counted(drawn.most, name)} at the same hour"
-        f"{' and weekday' if drawn.period == WEEK else ''}. They queue behind those that wait."
+        f"Over the next {HORIZON // 3600} h {mean:,.0f} jobs arrive on average, redrawn in "
+        f"blocks of {BLOCK // 3600} h from the last {counted(drawn.most, name)} at the same "
+        f"hour{' and weekday' if drawn.period == WEEK else ''}. They queue behind the waiting "
+        "jobs."
     )

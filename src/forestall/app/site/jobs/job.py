@@ -53,7 +53,7 @@ def find(
     """Return what the records that are `given` tell of a job, by its number; `interval` is the time
     between its checkpoints that is assumed, s.
 
-    Raises TraceError and ParameterError for what cannot be used, and ParameterError where the
+    Raises TraceError and ParameterError for unusable input, and ParameterError where the
     records have no such job.
     """
     number = number_of(job)
@@ -70,7 +70,7 @@ def number_of(text: str) -> int:
     """Return the number of a job; raises ParameterError for anything else."""
     stripped = text.strip()
     if not (stripped.isascii() and stripped.isdecimal()) or int(stripped) > LARGEST:
-        allowed = "the number of a job, such as 12345 (of an array's task its own, JobIDRaw)"
+        allowed = "a job id, such as 12345 (for an array task its own, JobIDRaw)"
         raise ParameterError("JOB", text, allowed)
     return int(stripped)
 
@@ -82,7 +82,7 @@ def _rows(site: SiteRecords, number: int) -> Ints:
     rows = np.flatnonzero(records.job == number)
     if not len(rows):
         first, last = (int(end) for end in (records.job.min(initial=0), records.job.max(initial=0)))
-        allowed = f"a job of these records, which hold {first:,} to {last:,} (not each of them)"
+        allowed = f"a job of these records, which hold {first:,} to {last:,} (with gaps)"
         raise ParameterError("JOB", str(number), allowed)
     return rows
 

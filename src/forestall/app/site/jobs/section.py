@@ -26,9 +26,8 @@ TITLE: Final = "Accounts and users"
 MOST: Final = 1000
 """Groups in the tables, those with most node-hours."""
 NOTES: Final = (
-    "Runs that started. Time limit used: the time that runs took over the time that they asked "
-    "for, of runs with a limit. Lost, no checkpoints: all node-hours of runs that did not "
-    "complete.",
+    "Runs that started. Time limit used: elapsed time over requested time, for runs with a "
+    "limit. Lost, no checkpoints: all node-hours of runs that did not complete.",
 )
 
 
@@ -64,7 +63,7 @@ def _table(key: str, head: str, column: Coded, site: SiteRecords, asked: Asked) 
     if not ranked:
         return None
     left = len(ranked) - MOST
-    note = f"{counted(left, 'others')} with fewer node-hours left out." if left > 0 else ""
+    note = f"{counted(left, 'others')} with fewer node-hours not shown." if left > 0 else ""
     return Table.by(
         key, columns(head, asked.checkpoint_interval, waits=waits_told(records)), ranked[:MOST],
         title=f"By {head.lower()}", ranked=True, note=note,

@@ -65,7 +65,7 @@ def use(records: Accounting, ends: Ends, rows: Ints, asked: Asked) -> Section:
             "used",
             columns("Run", interval, waits=waits_told(records)),
             runs if len(runs) == 1 else [whole, *runs],
-            title="What they used", summed=len(runs) > 1,
+            title="What the runs used", summed=len(runs) > 1,
         ),
     ]  # fmt: skip
     facts = (
@@ -144,7 +144,7 @@ def waits(site: SiteRecords, rows: Ints) -> Section:
     assert records is not None
     title, first = "What it waited for", int(rows[0])
     if not waits_told(records):
-        why = "the job log tells when jobs were submitted, but not how long they waited"
+        why = "the job log says when jobs were submitted, but not how long they waited"
         return Section("waited", title, "", untold=(Untold(title, why, "records with starts"),))
     wait = int(records.wait[first])
     if wait < 0:
@@ -154,7 +154,7 @@ def waits(site: SiteRecords, rows: Ints) -> Section:
     text = f"It waited {duration(wait)}"
     held = int(records.eligible[first]) - int(records.submit[first])
     if records.eligible[first] >= 0 and held > 0:
-        text += f", after {duration(held)} in which it could not start (a dependency or a hold)"
+        text += f", after {duration(held)} during which it could not start (a dependency or a hold)"
     reason = clean(records.reason[first], 60)
     text += f"; Slurm's last reason: {reason}." if reason and reason != "None" else "."
     alike = (records.partition.code == records.partition.code[first]) & (records.attempt == 0)
@@ -163,10 +163,10 @@ def waits(site: SiteRecords, rows: Ints) -> Section:
     if len(others) >= FEWEST:
         median, longer = float(np.median(others)), float(np.mean(others > wait))
         text += (
-            f" The median of {counted(len(others), 'jobs')} of its partition is "
+            f" The median wait of {counted(len(others), 'jobs')} in its partition is "
             f"{duration(median)}; {percent(longer)} of them waited longer."
         )
-        facts.append(Fact("wait_median", "median of its partition", median, "seconds",
+        facts.append(Fact("wait_median", "median in its partition", median, "seconds",
                           len(others)))  # fmt: skip
     return Section("waited", title, text, tuple(facts), _estimates(site, rows))
 
@@ -227,21 +227,22 @@ def promises(records: Accounting, rows: Ints, asked: Asked) -> Section:
         at = np.flatnonzero(earlier[firsts[ledger.job]] == first)
         entry = ledger.take(at[:1]) if len(at) else None
     if entry is None:
-        why = found.why or "its quote had too few like jobs before it"
-        untold = Untold("A promise of its end", why, found.remedy or "a longer time of records")
+        why = found.why or "too few similar jobs came before it for a quote"
+        untold = Untold("A promise of its end", why, found.remedy or "a longer period of records")
         return Section("promised", title, text, limits, untold=(untold,))
     deadline, stated = int(entry.deadline[0]), float(entry.stated[0])
     outcome = OUTCOMES[int(entry.outcome[0])]
     text += (
-        f" By the jobs before it, a quote at its submission would have promised its end within "
-        f"{duration(deadline - int(entry.quoted[0]))} ({spoken(deadline, records.dated)}) with "
-        f"probability {number(stated)}. That promise {_became(outcome)}."
+        " Based on earlier jobs, a quote at its submission would have promised that it ends "
+        f"within {duration(deadline - int(entry.quoted[0]))} "
+        f"({spoken(deadline, records.dated)}) with probability {number(stated)}. That promise "
+        f"{_became(outcome)}."
     )
     facts = (
         *limits,
         Fact("promised_in", "promised end after submission",
              deadline - int(entry.quoted[0]), "seconds",
-             assumes="A quote from jobs that had ended by then; nobody gave it at the time."),
+             assumes="Computed from jobs that had ended by then; it was not given at the time."),
         Fact("promised_probability", "with probability", stated, "ratio",
              labels={"outcome": outcome}),
     )  # fmt: skip
@@ -259,7 +260,7 @@ def _became(outcome: str) -> str:
     return {
         "kept": "would have been kept",
         "missed": "would have been missed",
-        "void": "would have been void: the job was cancelled before",
+        "void": "would have been void: the job was canceled before",
         "open": "is still open",
     }[outcome]
 
@@ -279,7 +280,7 @@ def hits(site: SiteRecords, ends: Ends, rows: Ints) -> Section:
             f"{when}: {LABELS[CAUSES[ends.causes[at]]]}{f' (node {node})' if node else ''}, "
             f"{number(lost)} node-hours into the run."
         )
-    lead = " ".join(texts) or "Nothing: none of its runs was stopped."
+    lead = " ".join(texts) or "None of its runs was stopped."
     facts = (Fact("stopped", "runs that were stopped", len(stopped), "count", len(rows)),)
     if site.events is None:
         why = "there are no records of outages"

@@ -26,8 +26,8 @@ from forestall.show.words import or_dash
 SHOWN: Final = 15
 """Nodes of the table, where fewer are lemons."""
 ON_RATES: Final = (
-    "rate: to expect per 1000 node-days, drawn toward the fleet but where a node is worse even "
-    "than its spread."
+    "rate: expected failures per 1000 node-days, shrunk toward the fleet's rate, except for "
+    "clear outliers."
 )
 _NUMBERS: Final = frozenset({"failed", "expected", "q", "rate", "job hours", "hours out"})
 SHORT: Final = {
@@ -112,15 +112,15 @@ def worst_table(study: LemonsStudy, found: Lemons) -> Table | None:
         *((what,) if lost else ()), "verdict",
     )  # fmt: skip
     note = (
-        "failed: a node's own failures, without bursts and troubles that came again within an "
-        "hour; expected: of a node of its kind in its time in service; q: share of false alarms "
-        "among nodes at least as bad"
+        "failed: a node's own failures, without bursts and failures within an hour of its "
+        "return; expected: failures of an average node of its type in the same time in "
+        "service; q: expected share of false alarms among nodes at least as bad"
     )
     note += f"; {ON_RATES}" if told else "."
     if study.of_jobs:
-        note += " job hours: node-hours of jobs lost with it."
+        note += " job hours: node-hours of jobs lost with the node."
     elif lost:
-        note += " hours out: out of service after its failures."
+        note += " hours out: hours out of service after its failures."
     right = tuple(k for k, head in enumerate(heads) if head in _NUMBERS)
     return Table(
         "worst_nodes",
@@ -140,7 +140,7 @@ def _verdict(found: Lemons, k: int) -> str:
     if found.in_bursts[k]:
         words += f"; {found.in_bursts[k]} more in bursts"
     if found.again[k]:
-        words += f"; {found.again[k]} came again"
+        words += f"; {found.again[k]} recurred within an hour"
     return words
 
 
@@ -158,10 +158,10 @@ def signal_table(study: LemonsStudy, found: Lemons) -> Table | None:
     ]
     records = [{"node": found.name[k], **found.signals.row(int(found.node[k]))} for k in at]
     note = (
-        "excl: jobs whose users excluded the node (users: how many users); GPU: outages whose "
-        "reason names a GPU's error; tick: tickets; out: times out of service; multi, single: "
-        "runs on several nodes, and on it alone, that its failure ended; rate1: the latter of all "
-        "runs on it alone. Signals of Kokolis et al., arXiv 2410.21680."
+        "excl: jobs whose users excluded the node (users: number of users); GPU: outages whose "
+        "reason names a GPU error; tick: tickets; out: times out of service; multi, single: "
+        "multi-node and single-node runs that its failure ended; rate1: share of single-node "
+        "runs that its failure ended. Signals of Kokolis et al., arXiv 2410.21680."
     )
     title = "Seven signals of the worst nodes"
     return Table.by("signals", columns, records, title=title, note=note, ranked=True)
@@ -175,12 +175,15 @@ ADVISED: Final = 10
 """Nodes to look at first, at most."""
 REMEDIES: Final = {
     "excl_jobid_count": ("jobs that excluded it", "the submit lines of jobs (sacct -o SubmitLine)"),
-    "xid_cnt": ("errors of its GPUs", "reasons of outages"),
+    "xid_cnt": ("its GPU errors", "reasons of outages"),
     "tickets": ("its tickets", "reasons of outages that name tickets"),
     "out_count": ("times out of service", "sacctmgr show event"),
-    "multi_node_node_fails": ("runs on several nodes that it ended", "sacct with node lists"),
-    "single_node_node_fails": ("runs on it alone that it ended", "sacct with node lists"),
-    "single_node_node_failure_rate": ("how often runs on it alone fail", "sacct with node lists"),
+    "multi_node_node_fails": ("multi-node runs that it ended", "sacct with node lists"),
+    "single_node_node_fails": ("single-node runs that it ended", "sacct with node lists"),
+    "single_node_node_failure_rate": (
+        "share of its single-node runs that it ended",
+        "sacct with node lists",
+    ),
 }
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -217,12 +220,14 @@ def lead(study: LemonsStudy, found: Lemons) -> str:
     at = found.lemons.tolist()
     rate = at_level(found.false_discovery_rate)
     if not int(found.own.sum()):
-        return f"No node failed, so none of {counted(len(found), 'nodes')} is worse than others."
+        return (
+            f"No node failed, so none of {counted(len(found), 'nodes')} is worse than the others."
+        )
     if not at:
         return (
-            f"No node is worse than chance: {counted(int(found.own.sum()), 'failures')} fell on "
-            f"{counted(len(found), 'nodes')} as they would on nodes that are all alike (at most "
-            f"{rate} of the nodes named would be named in error)."
+            f"No node is worse than chance: the {counted(int(found.own.sum()), 'failures')} "
+            f"fell on {counted(len(found), 'nodes')} as they would on identical nodes (false "
+            f"discovery rate {rate})."
         )
     share = float(found.share[at].sum())
     time = float(found.node_days[at].sum() / found.node_days.sum())
@@ -263,9 +268,9 @@ def _figures(study: LemonsStudy, found: Lemons) -> list[Fact]:
              why="" if n else "no failure was seen"),
         figure("lemon_excess_share", "share of all failures beyond those of average nodes",
                gone if n else Interval(*[math.nan] * 3), "ratio", n,
-               assumes="rates drawn toward the fleet (empirical Bayes), against the flattery of "
-               "having picked the worst; those of nodes that stand out even from its spread are "
-               "their own", level=level),
+               assumes="rates are shrunk toward the fleet's rate (empirical Bayes), because nodes "
+               "picked as the worst were partly unlucky; clear outliers keep their own",
+               level=level),
     ]  # fmt: skip
     if study.hours is not None:
         key, label = _saving(study)
@@ -277,7 +282,8 @@ def _figures(study: LemonsStudy, found: Lemons) -> list[Fact]:
     if held is not None and held.nodes:
         figures.append(
             figure("lemon_held_ratio",
-                   "nodes named in the first half, in the second: failures over those of others",
+                   "nodes named in the first half: their failures in the second, over those of "
+                   "others",
                    held.ratio, "count", held.failures + held.others,
                    assumes="Poisson counts", level=level, why="no other node failed")
         )  # fmt: skip
@@ -307,7 +313,7 @@ def _series(study: LemonsStudy, found: Lemons) -> list[Fact]:
         labels = {"node": found.name[k]}
         rate = Interval(float(found.shrunk[k]), float(found.low[k]), float(found.high[k]))
         made += [
-            figure("lemon_node_failure_rate", f"failures of {found.name[k]} to expect", rate,
+            figure("lemon_node_failure_rate", f"expected failures of {found.name[k]}", rate,
                    "per_1000_node_days", int(found.own[k]), labels=labels, level=found.level),
             Fact("lemon_node_q_value", f"q-value of {found.name[k]}", float(found.q_value[k]),
                  "ratio", int(found.own[k]), labels=labels),
@@ -322,39 +328,40 @@ def notes(study: LemonsStudy, found: Lemons) -> list[str]:
     made = []
     if len(found.kinds) > 1:
         made.append(
-            f"Nodes are compared with those of their kind ({len(found.kinds)} kinds by "
-            f"{'hardware' if watch.hardware else 'partition'}); kinds of fewer than 10 nodes are "
-            "put together."
+            f"Nodes are compared with those of their type ({len(found.kinds)} types by "
+            f"{'hardware' if watch.hardware else 'partition'}); types of fewer than 10 nodes "
+            "are merged."
         )
     bursts, again = int(found.in_bursts.sum()), int(found.again.sum())
     if bursts or again:
         made.append(
-            f"Of {counted(int(found.failures.sum()), 'failures')}, {bursts:,} came with those of "
-            f"other nodes and {again:,} within an hour of the node's return; they are not held "
-            "against a node."
+            f"Of {counted(int(found.failures.sum()), 'failures')}, {bursts:,} came together "
+            f"with failures of other nodes and {again:,} within an hour of the node's return; "
+            "these do not count against a node."
         )
     if len(found.spread) == 1 and found.spread[0].p_value <= 0.05:
         made.append(
-            f"Rates differ from node to node by more than chance (counts vary "
-            f"{number(found.spread[0].ratio)} times as much as those of like nodes)."
+            "Rates differ from node to node by more than chance (counts vary "
+            f"{number(found.spread[0].ratio)} times as much as those of identical nodes would)."
         )
     held = found.held
     if held is not None and held.nodes:
         made.append(
-            f"Tried out of sample: the {counted(held.nodes, 'nodes')} named by the first half of "
-            f"the records had {held.failures:,} failures in the second, where others would have "
-            f"had {number(held.expected)}: {_times(held.ratio)}."
+            f"Out-of-sample test: the {counted(held.nodes, 'nodes')} named from the first half "
+            f"of the records had {held.failures:,} failures in the second, where other nodes "
+            f"would have had {number(held.expected)}: {_times(held.ratio)}."
             + ("" if held.ratio.low > 1 else " These records do not show that lemons stay lemons.")
         )
     elif held is not None:
-        made.append("By the first half of the records alone no node would have been named.")
+        made.append("From the first half of the records alone, no node would have been named.")
     else:
-        made.append("Too few failures to try the choice on the second half of the records.")
+        made.append("Too few failures for an out-of-sample test on the second half of the records.")
     if watch.basis == "runs" and watch.runs is not None:
         made.append(
-            f"Failures are known from runs alone: {watch.runs.untold:,} of "
-            f"{counted(len(watch.runs), 'runs')} had several nodes of which any may have failed; "
-            "they count for none. Nodes that ran more jobs show more of their failures."
+            f"Failures are known from runs only: {watch.runs.untold:,} of "
+            f"{counted(len(watch.runs), 'runs')} had several nodes, any of which may have "
+            "failed; they count for none of them. Nodes that ran more jobs show more of their "
+            "failures."
         )
     return made
 
@@ -373,11 +380,9 @@ def _untold(study: LemonsStudy, found: Lemons) -> list[Untold]:
         what, remedy = REMEDIES[name]
         by_remedy.setdefault(remedy, []).append(f"{what} ({name})")
     for remedy, several in by_remedy.items():
-        told.append(
-            Untold(f"Of each node, {', '.join(several)}", "the records do not tell it", remedy)
-        )
+        told.append(Untold(f"Per node: {', '.join(several)}", "not in the records", remedy))
     if study.hours is None and len(found.lemons):
-        why = "neither jobs lost with failures nor times out of service are told"
+        why = "the records have neither the jobs lost with failures nor times out of service"
         told.append(Untold("What lemons cost", why, "sacct with node lists, or repair times"))
     return told
 
@@ -427,12 +432,12 @@ def _too_many(found: Lemons, k: int) -> str:
     value, *ends = (float(part[k]) for part in (found.excess, found.excess_low, found.excess_high))
     low, high = fixed(ends)
     text = (
-        f"{counted(own, 'failures')} of its own where an average node had {number(usual)} "
-        f"(q = {found.q_value[k]:.2g}): {number(max(own - usual, 0.0))} too many"
+        f"{counted(own, 'failures')} of its own, where an average node had {number(usual)} (q = "
+        f"{found.q_value[k]:.2g}): {number(max(own - usual, 0.0))} too many"
     )
     if found.beyond[k]:
         return f"{text} ({low} to {high})."
-    return f"{text}, {number(value)} ({low} to {high}) once luck is allowed for."
+    return f"{text}, or {number(value)} ({low} to {high}) after allowing for luck."
 
 
 def _reasons(found: Lemons, k: int) -> str:
@@ -440,16 +445,16 @@ def _reasons(found: Lemons, k: int) -> str:
     values = found.signals.row(int(found.node[k]))
     said_of = (
         ("excl_jobid_count", "job that excluded it", "jobs that excluded it"),
-        ("xid_cnt", "outage with a GPU's error", "outages with a GPU's error"),
+        ("xid_cnt", "outage with a GPU error", "outages with a GPU error"),
         ("tickets", "ticket", "tickets"),
-        ("multi_node_node_fails", "run on several nodes that it ended",
-         "runs on several nodes that it ended"),
-        ("single_node_node_fails", "run on it alone that it ended",
-         "runs on it alone that it ended"),
+        ("multi_node_node_fails", "multi-node run that it ended",
+         "multi-node runs that it ended"),
+        ("single_node_node_fails", "single-node run that it ended",
+         "single-node runs that it ended"),
     )  # fmt: skip
     parts = [
         f"{values[name]:,} {one if values[name] == 1 else several}"
         for name, one, several in said_of
         if values[name]
     ]
-    return f"Beside: {', '.join(parts)}." if parts else ""
+    return f"Also: {', '.join(parts)}." if parts else ""

@@ -47,10 +47,10 @@ def study(
     """Return which nodes are lemons; the records are cut to what was asked already."""
     watch = watched(site, asked)
     if watch is None:
-        return LemonsStudy(asked, None, None, why="the records tell no failures of nodes")
+        return LemonsStudy(asked, None, None, why="the records show no node failures")
     fleet = watch.fleet
     if int(np.count_nonzero(fleet.node_days > 0)) < 2:
-        why = "fewer than two nodes are known: there is none to compare with"
+        why = "fewer than two nodes are known, so there is nothing to compare"
         return LemonsStudy(asked, watch, None, why=why)
     lost = _lost(site, watch, asked)
     found = lemons(

@@ -70,7 +70,7 @@ def find(
     given: GivenRecords, question: LemonQuestion, progress: Progress | None = None
 ) -> LemonsFound:
     """Return which nodes are lemons by the records that are `given`. Raises TraceError and
-    ParameterError for what cannot be used."""
+    ParameterError for unusable input."""
     interval = question.checkpoint_interval
     assumed = {} if interval is None else {"checkpoint_interval": interval}
     site = sources.gather(given, progress)

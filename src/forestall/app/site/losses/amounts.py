@@ -87,7 +87,7 @@ def error(seconds: float, *, bounded: bool = False) -> str:
         return "on time or late" if bounded else "on time"
     if seconds > 0:
         early = f"{duration(seconds)} early"
-        return f"{early} at most" if bounded else early
+        return f"at most {early}" if bounded else early
     return f"{duration(-seconds)} late" + (" or more" if bounded else "")
 
 

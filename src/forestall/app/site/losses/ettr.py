@@ -78,7 +78,7 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     if records is None:
         return _nothing("no accounting of jobs was given", "sacct's records of jobs")
     if len(records) and not tells_interruptions(records):
-        why = "the records do not tell which runs were stopped by a failure, and which failed"
+        why = "the records do not distinguish runs stopped by a failure from runs that failed"
         return _nothing(why, "Slurm's own states of jobs")
     found = _study(site, records, asked)
     if found is None:
@@ -116,7 +116,7 @@ def _study(site: SiteRecords, records: Accounting, asked: Asked) -> EttrStudy | 
 
 
 def _nothing(why: str, remedy: str) -> Section:
-    text = f"The effective training time of jobs cannot be told: {why}."
+    text = f"The effective training time of jobs is unknown: {why}."
     return Section(KEY, TITLE, text, untold=(Untold("ETTR of jobs", why, remedy),))
 
 
@@ -127,17 +127,17 @@ def _lead(found: EttrStudy, asked: Asked) -> str:
         f"{counted(one.jobs, 'jobs')} ran were productive"
     )
     if found.waits:
-        text += f"; with all waits for nodes, {percent(one.ettr.value)} of the time they took"
-    text += f". {counted(one.stops, 'runs')} of them were stopped before their time."
+        text += f"; counting all waits for nodes, {percent(one.ettr.value)} of their total time"
+    text += f". {counted(one.stops, 'runs')} of them were stopped early."
     compared = [row for row in found.jobs.long if row.differs is not None and row.jobs >= FEWEST]
     off = [row for row in compared if row.differs]
     if compared:
         many = str(len(off)) if off else "none"
         text += (
-            f" Of {counted(len(compared), 'classes')} of sizes of jobs of a day or more, {many} "
+            f" Of {counted(len(compared), 'size classes')} of jobs of a day or more, {many} "
             f"{'differ' if len(off) > 1 else 'differs'} from the model by more than chance."
         )
-    return text.replace("1 classes", "1 class")
+    return text.replace("1 size class", "1 class")
 
 
 def _figures(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
@@ -157,7 +157,7 @@ def _figures(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
         rate, low, high = (PER * DAY * one for one in (found.rate.rate, *found.rate.ends()))
         made.append(
             Fact(
-                "ettr_failure_rate", "failures that the model takes", rate, "per_1000_node_days",
+                "ettr_failure_rate", "failures used by the model", rate, "per_1000_node_days",
                 found.rate.failures,
                 f"From {found.rate.what} over {number(found.rate.node_days)} node-days.",
                 low, high, found.rate.level,
@@ -183,7 +183,7 @@ def _series(found: EttrStudy, asked: Asked) -> tuple[Fact, ...]:
     made += [
         Fact("ettr_expected", f"ETTR that the model expects, {row.label} nodes",
              row.model.time.exact, "ratio", row.jobs,
-             "Failures at a constant rate, alike on all nodes.",
+             "Failures at a constant rate, the same on all nodes.",
              labels={"nodes": row.label.replace(",", "")})
         for row in found.jobs.long
         if row.model is not None
@@ -261,7 +261,7 @@ def _table(key: str, title: str, rows: tuple[EttrClass, ...], found: EttrStudy) 
     if found.waits:
         columns += share_columns("With waits", "ettr_with_waits")
     records = [_record(row, found.waits) for row in rows]
-    note = "Weighted by node-hours. Stopped: runs stopped from outside, or run again."
+    note = "Weighted by node-hours. Stopped: runs stopped from outside or requeued."
     return Table.by(key, columns, records, title=title, note=note, right=(1, 2, 3, 4, 6))
 
 
@@ -284,8 +284,8 @@ def _model_table(found: EttrStudy) -> Table | None:
             }
         records.append(told)
     note = (
-        "Differs: only where the model lies outside of the interval, and the stops that it expects "
-        "outside of the exact Poisson interval of those that were."
+        "Differs: the model lies outside the interval, and the number of stops that it expects "
+        "lies outside the exact Poisson interval of those observed."
     )
     if found.rate is not None:
         rate = found.rate
@@ -294,27 +294,28 @@ def _model_table(found: EttrStudy) -> Table | None:
             f"({rate.failures:,} {rate.what}), for the mean size of the class; exact renewal "
             "form, and the usual linear one."
         )
-    title = "Jobs that ran a day or more, beside the model"
+    title = "Jobs that ran a day or more, compared with the model"
     return Table.by("long_jobs", MODEL, records, title=title, note=note, right=(1, 2, 3, 4, 6, 7))
 
 
 def _notes(found: EttrStudy) -> tuple[str, ...]:
     notes = [
-        f"{assuming(found.assumed)} Assumed: accounting does not know.",
-        "All runs of a job belong together. Productive: the time of its runs less restarts, "
+        f"{assuming(found.assumed)} These are assumptions: accounting does not record them.",
+        "All runs of a job belong together. Productive: the time of its runs, minus restarts, "
         "checkpoints, and the time since the last checkpoint of each run that was stopped (on "
-        "average half of interval and cost; all of a run shorter than these): by a node failure, "
-        "preemption, requeue, boot or launch failure or an operator, or because the job ran again. "
-        "How else a job ended is no matter here.",
-        "Without waits: productive over running time. With waits: over all time from when the job "
-        "could first start to its last end. Both weighted by node-hours.",
-        "Jobs shorter than an interval write no checkpoint, so the model, which is for long jobs, "
-        "is compared with jobs that ran a day or more, as by Kokolis et al. (arXiv 2410.21680). It "
-        "knows of failures of nodes only; where jobs were also preempted or requeued, they do "
-        "worse.",
-        f"Intervals: whole {found.blocks.word}s are drawn anew ({found.blocks.count:,} of them); "
-        "none is told of fewer than 4. They are never narrower than what the exact Poisson "
-        "interval of the number of stops leaves open.",
+        "average half of interval and cost; all of a run shorter than these). Runs are stopped "
+        "by a node failure, preemption, requeue, boot or launch failure or an operator, or "
+        "because the job ran again. Other job endings do not matter here.",
+        "Without waits: productive time over running time. With waits: productive time over "
+        "all time from when the job could first start to its last end. Both are weighted by "
+        "node-hours.",
+        "Jobs shorter than an interval write no checkpoint, so the model, which is for long "
+        "jobs, is compared with jobs that ran a day or more, as by Kokolis et al. (arXiv "
+        "2410.21680). It covers node failures only; jobs that were also preempted or requeued "
+        "do worse.",
+        f"Intervals: bootstrap over whole {found.blocks.word}s ({found.blocks.count:,} of "
+        "them); none is given for fewer than 4. They are never narrower than the exact Poisson "
+        "interval of the number of stops implies.",
     ]
     return tuple(notes)
 
@@ -322,17 +323,17 @@ def _notes(found: EttrStudy) -> tuple[str, ...]:
 def _untold(found: EttrStudy) -> tuple[Untold, ...]:
     entries = []
     if not found.waits:
-        why = "the log does not tell how long jobs waited"
-        entries.append(Untold("ETTR with waits", why, "times of submission and start"))
+        why = "the log does not say how long jobs waited"
+        entries.append(Untold("ETTR with waits", why, "submission and start times"))
     if found.rate is None:
-        why = "nothing tells how often nodes fail"
+        why = "nothing in the records says how often nodes fail"
         entries.append(Untold("The model's ETTR", why, "events of nodes or a failure log"))
     elif found.rate.failures == 0:
         why = f"no failure was seen in {number(found.rate.node_days)} node-days"
         entries.append(Untold("The model's ETTR", why, "a longer window"))
     elif not found.jobs.long:
         why = "no job ran for a day or more, and the model is for long jobs"
-        entries.append(Untold("Whether jobs did as a model expects", why, "longer jobs"))
+        entries.append(Untold("Whether jobs match the model", why, "longer jobs"))
     return tuple(entries)
 
 
@@ -367,6 +368,6 @@ def _draw(rows: tuple[EttrClass, ...]) -> Drawn:
         axes.plot(place, model, "s--", color=VERMILLION, markersize=4, label="model")
     axes.set_xticks(place, [f"{row.label}\n{row.jobs:,} jobs" for row in rows])
     axes.set_ylim(max(0.0, min(float(np.nanmin([*low, *model])) - 0.05, 0.9)), 1.005)
-    dress(axes, "ETTR by size of job", "Nodes", "Productive share of run time")
+    dress(axes, "ETTR by job size", "Nodes", "Productive share of run time")
     legend(axes)
     return figure

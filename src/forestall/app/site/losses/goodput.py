@@ -34,7 +34,7 @@ _INTERRUPTED: Final = (
     "wasted_progress_from_disruption",
     "infrastructure_recovery_from_disruption",
 )
-_COARSE: Final = "the records do not tell a failure of a node from a failure of the job"
+_COARSE: Final = "the records do not distinguish a node failure from a job failure"
 
 
 def section(site: SiteRecords, asked: Asked) -> Section:
@@ -57,7 +57,7 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     told = tells_interruptions(records)
     if not told and found.bare.value == 1 and not found.unknown_runs:
         why = "every run in the records completed, so those that did not may have been left out"
-        return _nothing(why, "records of all runs, whatever became of them")
+        return _nothing(why, "records of all runs, however they ended")
     return Section(
         KEY,
         TITLE,
@@ -84,7 +84,7 @@ def assuming(assumed: Assumed) -> str:
 
 
 def _nothing(why: str, remedy: str) -> Section:
-    text = f"Goodput cannot be told: {why}."
+    text = f"Goodput is unknown: {why}."
     return Section(KEY, TITLE, text, untold=(Untold("Goodput", why, remedy),))
 
 
@@ -157,8 +157,8 @@ def _table(found: Goodput, told: bool) -> Table:
             row |= {"node_hours": units / HOUR} | ends_of(found.share[share.name], "share")
         records.append(row)
     note = (
-        "Names as in Google's goodput library (ml-goodput-measurement); what only a program itself "
-        "can log is not told."
+        "Names as in Google's goodput library (ml-goodput-measurement), without the parts that "
+        "only a program itself can log."
     )
     title = f"Where {hours(found.whole)} node-hours of jobs went"
     return Table.by("goodput", COLUMNS, records, title=title, note=note, right=(1, 2))
@@ -174,7 +174,7 @@ def _place(name: str, found: Goodput, told: bool) -> tuple[int, int]:
 
 
 def _notes(found: Goodput) -> tuple[str, ...]:
-    notes = [f"{assuming(found.assumed)} Assumed: accounting does not know."]
+    notes = [f"{assuming(found.assumed)} These are assumptions: accounting does not record them."]
     notes += [
         f"{share.label[0].upper()}{share.label[1:]}: {share.rule}."
         for share in SHARES
@@ -185,12 +185,13 @@ def _notes(found: Goodput) -> tuple[str, ...]:
         "all of a run shorter than these."
     )
     notes.append(
-        "Waits for a restart count with the nodes that the job had, although others may have used "
-        f"them; there were {counted(found.restarts, 'such waits')}. The parts add up, exactly."
+        "Waits for a restart count with the nodes that the job had, although others may have "
+        f"used them; there were {counted(found.restarts, 'such waits')}. The parts add up "
+        "exactly."
     )
     notes.append(
-        f"Intervals: whole {found.blocks.word}s are drawn anew ({found.blocks.count:,} of them); "
-        f"none is told of fewer than 4 {found.blocks.word}s."
+        f"Intervals: bootstrap over whole {found.blocks.word}s ({found.blocks.count:,} of "
+        f"them); none is given for fewer than 4 {found.blocks.word}s."
     )
     return tuple(notes)
 
@@ -199,9 +200,9 @@ def _untold(found: Goodput, told: bool) -> tuple[Untold, ...]:
     inside = [share.label for share in SHARES if share.why]
     entries = [
         Untold(
-            "Parts of goodput inside of jobs",
+            "Parts of goodput inside jobs",
             f"accounting does not see what a program does ({', '.join(inside)})",
-            "logs of the programs, such as the goodput library writes",
+            "logs of the programs, such as those of the goodput library",
         )
     ]
     if not told:
@@ -210,8 +211,8 @@ def _untold(found: Goodput, told: bool) -> tuple[Untold, ...]:
         )
     if found.unknown_runs:
         why = (
-            f"{counted(found.unknown_runs, 'runs')} with {hours(found.unknown_node_seconds)} "
-            "node-hours do not tell how they ended"
+            f"it is unknown how {counted(found.unknown_runs, 'runs')} with "
+            f"{hours(found.unknown_node_seconds)} node-hours ended"
         )
         entries.append(Untold("Goodput of some runs", why, "final states of jobs"))
     return tuple(entries)

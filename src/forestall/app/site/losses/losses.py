@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 KEY: Final = "losses"
 TITLE: Final = "What node-hours were lost to"
 NATURES: Final = {
-    "fault": "out of order: fault",
-    "administrative": "out of order: taken out on purpose",
-    "unclear": "out of order: not told why",
+    "fault": "out of service: fault",
+    "administrative": "out of service: taken out on purpose",
+    "unclear": "out of service: reason unclear",
 }
 
 
@@ -42,7 +42,7 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     records = site.accounting
     if records is None:
         why = "no accounting of jobs was given"
-        text = f"What was lost cannot be told: {why}."
+        text = f"What was lost is unknown: {why}."
         return Section(KEY, TITLE, text, untold=(Untold(TITLE, why, "sacct's records of jobs"),))
     found = losses(records, asked.checkpoint_interval, how_ended(site))
     if not found.over().node_seconds:
@@ -69,9 +69,9 @@ def _lead(found: Losses, told: bool) -> str:
     whole, lost = found.over(), found.lost
     text = f"Jobs took {said(whole.node_seconds / HOUR, 'node_hours')}."
     if not found.ends_told:
-        return f"{text} What became of them is not told: no run's record says how it ended."
+        return f"{text} How runs ended is unknown: no record has a final state."
     if not lost.node_seconds:
-        text += f" No run of {found.runs:,} is known to have lost any"
+        text += f" None of {found.runs:,} runs is known to have lost any"
         if told or found.of("completed").runs < found.runs:
             return f"{text}."
         return f"{text}; every run in the records completed, so others may have been left out."
@@ -144,7 +144,7 @@ def _figures(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Fact, 
     )
     if room is not None and room.ungiven >= 0:
         value = room.ungiven / HOUR
-        made.append(Fact("ungiven", "never given to a job", value, "node_hours", found.runs))
+        made.append(Fact("ungiven", "never allocated to a job", value, "node_hours", found.runs))
     return tuple(made)
 
 
@@ -177,7 +177,7 @@ def _series(found: Losses, asked: Asked, room: Capacity | None) -> tuple[Fact, .
             made.append(Fact("down", NATURES[nature], units / HOUR, "node_hours", room.outages,
                              labels={"nature": nature}))  # fmt: skip
     if found.continued.runs:
-        made.append(Fact("timeouts_continued", "timeouts that look continued",
+        made.append(Fact("timeouts_continued", "timeouts that were apparently continued",
                          found.continued.continued, "count", found.continued.runs))  # fmt: skip
     return tuple(made)
 
@@ -219,8 +219,8 @@ def _causes(found: Losses, asked: Asked) -> Table:
     heads = ["How runs ended", "Runs", "Node-hours", "Share", "After last checkpoint"]
     heads += [f"Cost ({asked.currency})"] if cost is not None else []
     note = (
-        "Node-hours are of whole runs: the loss if nothing was saved. After last checkpoint: the "
-        f"loss if each job writes a checkpoint every {every(found.interval)}."
+        "Node-hours count whole runs: the loss if nothing was saved. After last checkpoint: "
+        f"the loss if each job writes a checkpoint every {every(found.interval)}."
     )
     return Table("causes", "Node-hours by how runs ended", tuple(heads), tuple(rows),
                  records_of(plain), note, tuple(range(1, len(heads))), summed=True)  # fmt: skip
@@ -265,32 +265,32 @@ def _capacity(room: Capacity | None) -> Table | None:
             "Nodes that are being drained still finish their jobs, so time in outages and time "
             "held by jobs can overlap."
         )
-    title = f"What became of the time of {counted(room.nodes, 'nodes')} in the window"
+    title = f"How the time of {counted(room.nodes, 'nodes')} in the window was used"
     return Table.by("capacity", CAPACITY, records, title=title, note=note)
 
 
 def _room(site: SiteRecords, asked: Asked) -> tuple[Capacity | None, tuple[Untold, ...]]:
     """Return what became of the nodes' time, or why that cannot be told."""
-    what = "Node-hours never given to jobs"
+    what = "Node-hours never allocated to jobs"
     if asked.partition is not None or asked.min_nodes > 1:
-        why = "the records were cut to some jobs, and others had nodes as well"
+        why = "the report covers only some jobs, and other jobs used nodes as well"
         return None, (Untold(what, why, "a report on all jobs"),)
     records = site.accounting
     assert records is not None
     nodes = max(records.machine_nodes or 0, known_nodes(site) or 0)
     begin, until = max(asked.begin, records.begin), min(asked.until, records.until)
     if not nodes or until <= begin:
-        why = "the records do not tell how many nodes the machine has"
+        why = "the records do not say how many nodes the machine has"
         return None, (Untold(what, why, "scontrol's list of nodes"),)
     found = capacity(records, nodes, _outages(site, begin, until), begin, until)
     if found.ungiven < 0:
         why = (
-            f"jobs held more node-hours ({hours(found.used)}) than {nodes:,} nodes have "
+            f"jobs used more node-hours ({hours(found.used)}) than {nodes:,} nodes have "
             f"({hours(found.total)}): jobs share nodes, or the number of nodes is too low"
         )
-        return None, (Untold(what, why, "the number of nodes, or jobs that have whole nodes"),)
+        return None, (Untold(what, why, "the number of nodes, or jobs that use whole nodes"),)
     if not found.down:
-        why = "there are no records of outages; what no job had is shown as idle"
+        why = "there are no records of outages; time without jobs is shown as idle"
         return found, (Untold("Time in outages", why, "sacctmgr's events of nodes"),)
     return found, ()
 
@@ -333,36 +333,40 @@ def _rules() -> Table:
          "lost": rule.lost}
         for rule in RULES
     ]  # fmt: skip
-    title = "The rules by which runs are counted"
+    title = "How runs are classified"
     return Table.by("rules", RULED, records, title=title, right=(), folded=True)
 
 
 def _notes(found: Losses, asked: Asked) -> tuple[str, ...]:
     often = every(asked.checkpoint_interval)
     notes = [
-        "What completed, what still runs, what was lost and what is not told add up to all "
-        "node-hours, exactly. A run counts with all its nodes from start to end, without time in "
-        "suspension.",
-        f"Lower bound: a run shorter than {often} has no checkpoint and loses all; a longer one "
-        f"loses half of {often}, the mean for a stop at any moment. The time that writing "
-        "checkpoints takes is not in it; see goodput.",
+        "Node-hours that completed, are still running, were lost, or are unknown add up "
+        "exactly to all node-hours. A run counts with all its nodes from start to end, without "
+        "time in suspension.",
+        f"Lower bound: a run shorter than {often} has no checkpoint and loses everything; a "
+        f"longer one loses half of {often}, the mean for a stop at a random moment. The time to "
+        "write checkpoints is not included; see goodput.",
     ]
     chain = found.continued
     if chain.runs:
         notes.append(
             f"A job that reaches its limit may have saved its work: {chain.continued:,} of "
-            f"{counted(chain.runs, 'runs')} that did look continued "
-            f"({hours(chain.node_seconds_continued)} of {hours(chain.node_seconds)} node-hours). "
-            "Looks continued: the same job runs again, or a job of the same user, name and "
-            "partition is ready within a day. Jobs that share a name make this an upper bound."
+            f"{counted(chain.runs, 'runs')} that did were apparently continued "
+            f"({hours(chain.node_seconds_continued)} of {hours(chain.node_seconds)} "
+            "node-hours). Apparently continued: the same job runs again, or a job of the same "
+            "user, name and partition is eligible within a day. Jobs that share a name make "
+            "this an upper bound."
         )
     if found.nodes_untold:
         notes.append(
-            f"{counted(found.nodes_untold, 'runs')} on an unknown number of nodes count 0."
+            f"{counted(found.nodes_untold, 'runs')} on an unknown number of nodes count as 0."
         )
     if found.gpu_runs and found.gpus_told < found.runs:
         missing = found.runs - found.gpus_told
-        notes.append(f"GPUs are not told for {counted(missing, 'runs')}; they count 0 GPU-hours.")
+        notes.append(
+            f"The number of GPUs is unknown for {counted(missing, 'runs')}; they count as 0 "
+            "GPU-hours."
+        )
     if asked.node_hour_cost is not None:
         notes.append(f"Costs: node-hours times {asked.node_hour_cost:g} {asked.currency}.")
     return tuple(notes)
@@ -374,23 +378,23 @@ def _untold(found: Losses, records: Accounting, told: bool) -> tuple[Untold, ...
     if unknown.runs:
         whole = found.over().node_seconds
         why = (
-            f"of {counted(unknown.runs, 'runs')} the state is missing or none of Slurm's "
-            f"({part(unknown.node_seconds, whole)} of the node-hours); they count neither as lost "
-            "nor as kept"
+            f"{counted(unknown.runs, 'runs')} have no final state, or one that Slurm does not "
+            f"know ({part(unknown.node_seconds, whole)} of the node-hours); they count neither "
+            "as lost nor as kept"
         )
         entries.append(Untold("How some runs ended", why, "final states of jobs"))
     if not told and found.ends_told:
         why = (
-            "the records only know completed, failed and cancelled; a failure of a node looks like "
-            "a failure of the job"
+            "the records only distinguish completed, failed and canceled; a node failure looks "
+            "like a job failure"
         )
-        entries.append(Untold("What was lost to node failures", why, "Slurm's own states"))
+        entries.append(Untold("Losses to node failures", why, "Slurm's own states"))
     nobody = found.of("cancel_untold")
     if nobody.runs and told:
-        why = f"{counted(nobody.runs, 'cancelled runs')} name nobody, or an id that fits no user"
-        entries.append(Untold("Who cancelled some runs", why, "states with the id beside them"))
+        why = f"{counted(nobody.runs, 'canceled runs')} name nobody, or an unknown user id"
+        entries.append(Untold("Who canceled some runs", why, "states with the user id"))
     if not found.gpus_told and found.runs:
-        why = "no record tells the number of GPUs"
+        why = "no record has the number of GPUs"
         entries.append(Untold("Lost GPU-hours", why, "allocated resources (AllocTRES) of jobs"))
     return tuple(entries)
 
@@ -403,8 +407,8 @@ def _picture(found: Losses) -> Figure:
         "losses",
         lambda: _draw(found, ranked),
         f"Bars of lost node-hours by cause: {first}.",
-        "Light bars: all of the runs, lost if no job writes checkpoints. Dark bars: what lies "
-        f"after the last checkpoint if each job writes one every {often}.",
+        "Light bars: whole runs, lost if no job writes checkpoints. Dark bars: work after the "
+        f"last checkpoint, if each job writes one every {often}.",
     )
 
 

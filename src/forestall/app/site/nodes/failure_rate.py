@@ -32,18 +32,18 @@ DAY: Final = 86_400
 LEAST: Final = DAY
 """Records of less time, s, do not tell how often a node fails."""
 ONLY_FAILED: Final = (
-    "No node is known but those with outages, so nodes may last longer: give the jobs or the nodes "
-    "too."
+    "Only nodes with outages are known, so the true MTTF may be longer: give the jobs or the "
+    "nodes as well."
 )
 RECORDS: Final = "the records"
 OF_OUTAGES: Final = "outages that are faults"
 OF_LOG: Final = "failures of the log"
-OF_RUNS: Final = "runs that a node's failure ended"
+OF_RUNS: Final = "runs ended by a node failure"
 
 ONE: Final = {
     OF_OUTAGES: "outage that is a fault",
     OF_LOG: "failure of the log",
-    OF_RUNS: "run that a node's failure ended",
+    OF_RUNS: "run ended by a node failure",
 }
 
 
@@ -114,7 +114,7 @@ class MeasuredRate:
             f"{per} failures per 1000 node-days"
         )
         if self.events < self.failures:
-            text += f"; with nodes that failed together as one, {counted(self.events, 'events')}"
+            text += f"; simultaneous failures counted as one: {counted(self.events, 'events')}"
         if self.alone is not None:
             text += ", which widens the interval"
         return f"{text}. {self.note}".rstrip()
@@ -142,7 +142,7 @@ def rate_of_records(given: GivenRecords) -> MeasuredRate:
     """Return the failure rate of what is `given`; ParameterError where it has no failure."""
     site = gather(given)
     if given.min_nodes > 1 and (site.events is not None or site.failures is not None):
-        allowed = "1 here: outages and failures of nodes count whatever ran on them"
+        allowed = "1 here: outages and node failures count, whatever ran on the nodes"
         raise ParameterError("min_nodes", given.min_nodes, allowed)
     asked = asked_of(site, given)
     found = measured(cut(site, asked), asked, least=1)
@@ -163,14 +163,18 @@ def rate_of_records(given: GivenRecords) -> MeasuredRate:
 def _caution(asked: Asked) -> str:
     """Return what is to be said of records that are short for a rate."""
     span = asked.until - asked.begin
-    return "" if span >= LEAST else f"The records cover but {duration(span)}: chance decides."
+    return (
+        ""
+        if span >= LEAST
+        else f"The records cover only {duration(span)}, so the result is mostly chance."
+    )
 
 
 def _missing(site: SiteRecords) -> str:
     """Return what records without a rate lack."""
     if site.events is not None or site.failures is not None:
         return "no node was in service in all of this time"
-    return "hold no outages, no failures and no runs that a node's failure ended"
+    return "hold no outages, no failures and no runs ended by a node failure"
 
 
 def _of_fleet(fleet: WatchedNodes, what: str, level: float) -> MeasuredRate | None:

@@ -55,16 +55,16 @@ def _by_hour(groups: Groups, zone: str) -> Figure:
     most = int(np.nanargmax(rates.rate))
     least = int(np.nanargmin(rates.rate))
     text = (
-        f"Most events for the time in service come from {most:02d} to {most + 1:02d} h "
-        f"({number(float(rates.rate[most]))} per 1000 node-days), fewest from {least:02d} to "
+        f"The event rate is highest from {most:02d} to {most + 1:02d} h "
+        f"({number(float(rates.rate[most]))} per 1000 node-days) and lowest from {least:02d} to "
         f"{least + 1:02d} h ({number(float(rates.rate[least]))})."
     )
     return Figure(
         "nodes_by_hour",
         lambda: _draw_hours(groups, zone),
         f"Failure rate of nodes by hour of the day ({zone}), with intervals.",
-        f"{text} The band is each hour's exact interval, the dashed line the whole day; failures "
-        "of several nodes at once are one event.",
+        f"{text} The band is each hour's exact interval, the dashed line the mean of the day; "
+        "simultaneous failures of several nodes are one event.",
     )
 
 
@@ -94,16 +94,16 @@ def _of_groups(by: str, groups: Groups) -> Figure:
     order = [k for k in np.argsort(-np.nan_to_num(rates.rate), kind="stable").tolist() if days[k]]
     worst = order[0]
     text = (
-        f"Nodes of {clean(rates.group[worst])} fail most: every "
+        f"Nodes of {clean(rates.group[worst])} fail most often: every "
         f"{said(1000 / float(rates.rate[worst]), 'days')} in service."
     )
-    what = {"partition": "partition", "hardware": "kind of hardware"}[by]
+    what = {"partition": "partition", "hardware": "type of hardware"}[by]
     return Figure(
         f"nodes_by_{by}",
         lambda: _draw_groups(by, groups, order[:MOST]),
         f"Mean time between failures of nodes by {what}, with intervals.",
-        f"{text} Failures of several nodes at once are one event. Bars are exact intervals; an "
-        "arrow means that no failure was seen.",
+        f"{text} Simultaneous failures of several nodes are one event. Bars are exact "
+        "intervals; an arrow means that no failure was observed.",
     )
 
 
@@ -145,15 +145,16 @@ def worst_nodes(found: Lemons) -> Figure | None:
     worst = order[0]
     count = len(found.lemons)
     text = (
-        f"Highest is {clean(found.name[worst])}: {number(float(found.rate[worst]))} failures of "
-        f"its own per 1000 node-days, where its kind has {number(float(found.average[worst]))}."
+        f"The highest is that of {clean(found.name[worst])}: {number(float(found.rate[worst]))} "
+        "failures of its own per 1000 node-days, where the average of its type is "
+        f"{number(float(found.average[worst]))}."
     )
     return Figure(
         "lemons",
         lambda: _draw_nodes(found, order),
         f"Nodes with the highest failure rates; {count} of them are lemons.",
-        f"{text} Circles are what was seen with its interval; crosses are what to believe, drawn "
-        "toward the fleet but where a node is beyond its spread.",
+        f"{text} Circles are observed rates with intervals; crosses are expected rates, shrunk "
+        "toward the fleet's rate except for clear outliers.",
     )
 
 
@@ -172,7 +173,7 @@ def _draw_nodes(found: Lemons, order: list[int]) -> Drawn:
             fmt="o", color=colour, markerfacecolor=colour if lemon else "white", capsize=3,
             markersize=5.5, elinewidth=1.3, label=words,
         )  # fmt: skip
-    axes.plot(found.shrunk[order], places, "x", color=INK, markersize=5.5, label="to believe")
+    axes.plot(found.shrunk[order], places, "x", color=INK, markersize=5.5, label="expected")
     axes.set_yticks(places.tolist(), [_short(found.name[k]) for k in order])
     axes.set_ylim(0.3, len(order) + 0.7)
     axes.set_xlim(left=0)

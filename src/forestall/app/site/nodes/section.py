@@ -31,7 +31,9 @@ KEY: Final = "nodes"
 TITLE: Final = "How reliable nodes are"
 DAY_HOURS: Final = 24.0
 HOUR: Final = 3600.0
-POISSON: Final = "events come independently at a constant rate; failures of one event together"
+POISSON: Final = (
+    "events are independent and come at a constant rate; the failures of one event come together"
+)
 
 
 def section(found: NodesStudy) -> Section:
@@ -93,14 +95,14 @@ def _figures(found: NodesStudy) -> list[Fact]:
         figure("node_failure_rate", "node failures", times.rate, "per_1000_node_days", n,
                assumes=POISSON, level=level, why="no node was in service"),
         Fact("node_failures", "failures, node by node", n, "count", n),
-        Fact("node_failure_events", "failures, bursts as one",
+        Fact("node_failure_events", "failures, each burst counted as one",
              times.events, "count", n,
-             "like failures of 3 nodes or more within minutes have one cause"),
-        figure("node_event_rate", "rate, bursts as one", times.rate_events, "per_1000_node_days",
-               n, assumes=POISSON, level=level, why="no node was in service"),
+             "similar failures of 3 or more nodes within minutes have one cause"),
+        figure("node_event_rate", "rate, each burst counted as one", times.rate_events,
+               "per_1000_node_days", n, assumes=POISSON, level=level, why="no node was in service"),
     ]  # fmt: skip
     if unclear is not None and unclear.failures > n:
-        label = "a node's mean time to failure, were all unclear outages failures"
+        label = "MTTF of a node if all unclear outages were failures"
         figures.append(
             figure("node_mttf_with_unclear", label, unclear.mttf.times(1 / DAY_HOURS), "days",
                    unclear.failures, assumes=POISSON, level=level)
@@ -114,7 +116,7 @@ def _too_short(one: Fact, found: NodesStudy) -> Fact:
     """Return a figure that says how little it rests on, where the records are short for a rate."""
     if one.unit == "count" or one.value is None:
         return one
-    caution = f"the records cover but {duration(found.watched)}: chance decides"
+    caution = f"the records cover only {duration(found.watched)}, so the result is mostly chance"
     return replace(one, assumes=f"{one.assumes}; {caution}" if one.assumes else caution)
 
 
@@ -124,18 +126,18 @@ def _away(times: NodeTimes) -> list[Fact]:
     figures: list[Fact] = []
     if repairs is not None:
         n = repairs.ended + repairs.open
-        open_ones = "the records end before so many nodes were back"
+        open_ones = "the records end before that many nodes were back"
         figures += [
-            figure("node_mttr", "mean time until a node is back", repairs.mean.times(HOUR),
+            figure("node_mttr", "mean time to repair (MTTR)", repairs.mean.times(HOUR),
                    "seconds", n,
-                   assumes="times away are exponential; those still open count up to the end of "
-                   "the records", level=level, why="no failed node came back"),
-            figure("node_repair_median", "half of the nodes are back within",
+                   assumes="outages are exponential; open ones count up to the end of the records",
+                   level=level, why="no failed node came back"),
+            figure("node_repair_median", "median outage",
                    repairs.median.times(HOUR), "seconds", n, level=level, why=open_ones),
-            figure("node_repair_90th", "nine of ten nodes are back within",
+            figure("node_repair_90th", "90th percentile of outages",
                    repairs.ninth.times(HOUR), "seconds", n, level=level, why=open_ones),
-            figure("node_availability", "time not lost to failures", times.availability, "ratio",
-                   n, assumes="times up and away are exponential", level=level,
+            figure("node_availability", "availability", times.availability, "ratio",
+                   n, assumes="uptimes and outages are exponential", level=level,
                    why="no node was in service"),
         ]  # fmt: skip
     share = times.in_service
@@ -143,7 +145,7 @@ def _away(times: NodeTimes) -> list[Fact]:
     label = "time in service"
     figures.append(
         figure("node_in_service", label, nothing, "ratio", times.failures,
-               why="no node was watched")
+               why="no node was observed")
     )  # fmt: skip
     return figures
 
@@ -180,28 +182,28 @@ def _of_runs(found: NodesStudy) -> Section:
     level = found.asked.level
     text = (
         f"Nodes failed under {counted(jobs.runs, 'runs')}: "
-        f"{ends(jobs.rate, 'per_1000_node_days', level)} that jobs ran. How long nodes last and "
-        "are away cannot be told from runs."
+        f"{ends(jobs.rate, 'per_1000_node_days', level)} that jobs ran. Runs alone show neither "
+        "MTTF nor MTTR."
     )
-    of_jobs = "counts failures under jobs alone; time is that of jobs, not of nodes"
+    of_jobs = "counts failures under jobs only; time is that of jobs, not of nodes"
     figures = (
         figure("job_node_failure_rate", "node failures under jobs", jobs.rate,
                "per_1000_node_days", jobs.runs, assumes=f"{POISSON}; {of_jobs}", level=level,
                why="no job ran"),
-        figure("job_node_event_rate", "the same, runs that ended together as one",
+        figure("job_node_event_rate", "the same, runs that ended together counted as one",
                jobs.rate_events, "per_1000_node_days", jobs.runs,
                assumes=f"{POISSON}; {of_jobs}", level=level, why="no job ran"),
-        Fact("job_node_failures", "runs that a node's failure ended", jobs.runs, "count",
+        Fact("job_node_failures", "runs ended by a node failure", jobs.runs, "count",
              jobs.runs),
         Fact("job_node_failures_known", "of those, runs whose failed node is known", jobs.named,
              "count", jobs.runs),
     )  # fmt: skip
-    why = "there are no records of outages; failures are seen only where a job ran"
+    why = "there are no records of outages; failures are visible only where a job ran"
     return Section(
         KEY, TITLE, text, figures,
         notes=(
-            "A run on several nodes that ended so has one failed node among them; where the "
-            "records do not name it, each of its n nodes has a share of 1/n.",
+            "One of the nodes of such a run failed; where the records do not name it, each of "
+            "its n nodes counts for 1/n.",
         ),
         untold=(Untold("Node MTTF, MTTR and availability", why, "sacctmgr show event"),),
     )  # fmt: skip
@@ -209,15 +211,13 @@ def _of_runs(found: NodesStudy) -> Section:
 
 def _nothing(found: NodesStudy) -> Section:
     """Return the section where nothing tells of failures."""
-    text = (
-        "The records tell no failures of nodes: no outages, and no run that a node's failure ended."
-    )
+    text = "The records show no node failures: no outages, and no run ended by a node failure."
     told: tuple[str, ...] = ()
     if found.untold_days:
         high = rate_per_1000(0, found.untold_days, found.asked.level).high
         told = (
-            f"If the batch system says when a node's failure ends a run, nodes failed fewer than "
-            f"{number(high)} times per 1000 node-days that jobs ran.",
+            "If the batch system records runs ended by node failures, nodes failed fewer than "
+            f"{number(high)} times per 1000 node-days of running jobs.",
         )
     return Section(
         KEY, TITLE, text, notes=told,

@@ -69,16 +69,18 @@ def _outages(found: NodesStudy) -> Table | None:
             {"nature": nature, "times": count, "node_hours": seconds / 3600, "share": share}
         )
     note = (
-        f"{counted(fleet.records, 'outages')} were recorded; {fleet.joined:,} continued one that "
-        "was still open or had just ended, and count with it."
+        f"{counted(fleet.records, 'outages')} were recorded; {fleet.joined:,} of them continued "
+        "one that was still open or had just ended, and are merged with it."
     )
     if fleet.found_down:
         note += (
-            f" {counted(fleet.found_down, 'faults')} began while the node was out of service for "
-            "administrative ends: not counted as failures in service."
+            f" {counted(fleet.found_down, 'faults')} began while the node was out of service "
+            "for administrative reasons and do not count as failures in service."
         )
     if fleet.before:
-        note += f" {fleet.before:,} began before the window: their time counts, they do not."
+        note += (
+            f" {fleet.before:,} began before the window: their time counts, but not the outages."
+        )
     heads = ("nature", "times out of service", "node-hours", "of all node-hours")
     return Table(
         "outages", "Outages by nature", heads, tuple(rows), records_of(records), note, (1, 2, 3)
@@ -91,8 +93,8 @@ def _laws(found: NodesStudy) -> Table | None:
     laws: list[tuple[str, str, Law]] = []
     for key, name, law in (
         ("time_to_failure", "time to the next failure", times.gaps),
-        ("repair_to_failure", "the same, from repairs alone", times.gaps_after),
-        ("time_away", "time away", times.repairs.law if times.repairs else None),
+        ("repair_to_failure", "the same, counted from repairs", times.gaps_after),
+        ("time_away", "time out of service", times.repairs.law if times.repairs else None),
     ):
         like = laws and law is not None and key == "repair_to_failure"
         if like and law is not None and law.ended == laws[0][2].ended:
@@ -117,16 +119,19 @@ def _laws(found: NodesStudy) -> Table | None:
     ]
     records = [{"of": key, **law_record(law)} for key, _, law in laws]
     note = (
-        "Fitted by maximum likelihood; times that the records cut off, those of nodes that never "
-        "failed among them, count up to there. A Weibull shape below 1 means that a node is more "
-        "likely to fail soon after the last failure than later; the exponential has 1. Half: by "
-        "the best law half of the times are no longer; not seen where that is beyond the records. "
-        "Nodes that fail often have many short times, so it can lie far below a node's MTTF."
+        "Fitted by maximum likelihood; times cut off by the end of the records, including "
+        "those of nodes that never failed, are censored there. A Weibull shape below 1 means "
+        "that a node is more likely to fail soon after its last failure than later; the "
+        "exponential has shape 1. Half: median by the best distribution; missing where it lies "
+        "beyond the records. Nodes that fail often have many short times, so it can lie far "
+        "below the MTTF of a node."
     )
     heads = ("of a node", "best law", "weight", "shape", at_level(times.level), "half",
              "ended", "cut off")  # fmt: skip
     right = (2, 3, 5, 6, 7)
-    return Table("laws", "Laws of times", heads, tuple(rows), records_of(records), note, right)
+    return Table(
+        "laws", "Distributions of times", heads, tuple(rows), records_of(records), note, right
+    )
 
 
 def law_record(law: Law) -> dict[str, Any]:
@@ -180,11 +185,11 @@ def _group_table(by: str, groups: Groups) -> Table:
     what = "per 1000 node-days" if by == "cause" else "events per 1000 node-days"
     heads = (
         NAMES[by], "failures", "events", *few, what, at_level(rates.level),
-        *(("beside the others",) if groups.difference is not None else ()),
+        *(("compared with the others",) if groups.difference is not None else ()),
     )  # fmt: skip
     note = differ(by, groups)
     if by != "cause" and bool(np.any(groups.events != rates.failures)):
-        note = f"{note} Failures of several nodes at once are one event.".lstrip()
+        note = f"{note} Simultaneous failures of several nodes are one event.".lstrip()
     return Table(
         f"by_{by}", f"Failures by {NAMES[by]}", heads, tuple(zip(*columns, strict=True)),
         records_of(_group_record(by, groups, k) for k in order), note,
@@ -213,7 +218,7 @@ def _group_record(by: str, groups: Groups, k: int) -> dict[str, Any]:
 def _apart(groups: Groups, k: int) -> str:
     q = float(groups.q_value[k])
     if not q <= DIFFER:
-        return "as chance allows"
+        return "within chance"
     rates = groups.rates
     pace = float(groups.events.sum()) / float(rates.node_days.sum())
     more = groups.events[k] > pace * rates.node_days[k]
@@ -231,8 +236,8 @@ def differ(by: str, groups: Groups) -> str:
     what = {"partition": "Partitions", "hardware": "Kinds of hardware", "weekday": "Weekdays",
             "hour": "Hours of the day"}[by]  # fmt: skip
     if test.p_value <= DIFFER:
-        return f"{what} differ by more than chance ({chance}, by events)."
-    return f"{what} do not differ by more than chance ({chance}, by events)."
+        return f"{what} differ by more than chance ({chance}, counting events)."
+    return f"{what} do not differ by more than chance ({chance}, counting events)."
 
 
 DAY_HOURS: Final = 24.0
@@ -254,12 +259,13 @@ def lead(found: NodesStudy) -> str:
             return "No node was in service in this time."
         least = times.mttf.times(1 / DAY_HOURS).low
         return (
-            f"None of {counted(nodes, 'nodes')} failed in {number(times.node_days)} node-days: a "
-            f"node lasts {said(least, 'days')} or longer, with {at_level(times.level)} confidence."
+            f"None of {counted(nodes, 'nodes')} failed in {number(times.node_days)} node-days: "
+            f"the MTTF of a node is {said(least, 'days')} or longer, with "
+            f"{at_level(times.level)} confidence."
         )
     what = f"{counted(times.failures, 'failures')} of {counted(nodes, 'nodes')}"
     if found.short:
-        text = f"How long nodes last cannot be told from {duration(found.watched)}: {what}."
+        text = f"{duration(found.watched)} of records are too short for an MTTF: {what}."
     else:
         mttf = times.mttf.times(1 / DAY_HOURS)
         text = (
@@ -269,13 +275,13 @@ def lead(found: NodesStudy) -> str:
     if times.in_bursts >= MANY * times.failures:
         text += (
             f" {percent(times.in_bursts / times.failures)} of them came in bursts on several "
-            f"nodes: {counted(times.events, 'events')}."
+            f"nodes; counting each burst once, there were {counted(times.events, 'events')}."
         )
     if times.repairs is not None and times.repairs.ended:
         mean, median = times.repairs.mean.value, times.repairs.median.value
-        half = f", half of the times {duration(median * HOUR)} or less"
+        half = f" (median {duration(median * HOUR)})"
         half = half if math.isfinite(median) else ""
-        text += f" It is then away for {duration(mean * HOUR)} on average{half}."
+        text += f" Outages last {duration(mean * HOUR)} on average{half}."
     return text
 
 
@@ -295,33 +301,33 @@ def notes(found: NodesStudy) -> list[str]:
     assert watch is not None
     made = [
         {
-            "events": "A failure is a time out of service whose first clear cause is a fault; time "
-            "out of service, whatever the cause, is no exposure.",
-            "failures": "Each failure of the log counts that comes while its node is up; time away "
-            "is no exposure.",
+            "events": "A failure is an outage whose first clear cause is a fault; time out of "
+            "service, whatever the cause, does not count as exposure.",
+            "failures": "A failure of the log counts if its node was up; time out of service "
+            "does not count as exposure.",
             "runs": "",
         }[watch.basis]
     ]
     if times.bursts:
         made.append(
-            f"{counted(times.in_bursts, 'failures')} came in {counted(times.bursts, 'bursts')} of "
-            "3 nodes or more with one cause within minutes (a rack, a network, a power supply). "
-            "Whether groups differ is tested with each burst as one event."
+            f"{counted(times.in_bursts, 'failures')} came in {counted(times.bursts, 'bursts')} "
+            "of 3 or more nodes with one cause within minutes (a rack, a network, a power "
+            "supply). Tests of whether groups differ count each burst as one event."
         )
     hours = (found.groups or {}).get("hour")
     if hours is not None and hours.difference is not None:
-        made.append(f"{differ('hour', hours)} Hours are of {found.asked.zone or 'UTC'}.")
+        made.append(f"{differ('hour', hours)} Hours are in {found.asked.zone or 'UTC'}.")
     if found.jobs is not None and found.jobs.runs:
         made.append(_job_words(found.jobs))
     if watch.late:
         made.append(
-            f"{counted(watch.late, 'nodes')} came into service in this time, as far as runs and "
-            "outages tell; they are watched from then on."
+            f"{counted(watch.late, 'nodes')} apparently came into service during this time, "
+            "judging by runs and outages; they count from then on."
         )
     if watch.several and watch.partition is not None:
         made.append(
-            f"{counted(watch.several, 'nodes')} are in more than one partition; those sets of "
-            "partitions stand on their own, so that each node counts once."
+            f"{counted(watch.several, 'nodes')} are in more than one partition; each such "
+            "combination of partitions is a group of its own, so that each node counts once."
         )
     return made
 
@@ -329,8 +335,8 @@ def notes(found: NodesStudy) -> list[str]:
 def _job_words(jobs: JobTime) -> str:
     low, high = fixed((jobs.rate.low, jobs.rate.high))
     return (
-        f"{counted(jobs.runs, 'runs')} ended by the failure of a node: {number(jobs.rate.value)} "
-        f"({low} to {high}) per 1000 node-days that jobs ran; the node is known for "
+        f"{counted(jobs.runs, 'runs')} ended by a node failure: {number(jobs.rate.value)} "
+        f"({low} to {high}) per 1000 node-days of running jobs; the node is known for "
         f"{jobs.named:,} of them."
     )
 
@@ -343,7 +349,7 @@ def untold(found: NodesStudy) -> list[Untold]:
     told = found.groups or {}
     gaps = []
     if times.repairs is None and times.failures:
-        gaps.append(Untold("How long failed nodes are away", "the records tell no ends of outages",
+        gaps.append(Untold("How long outages last", "the records do not say when outages ended",
                            "a log with repair times"))  # fmt: skip
     if watch.partition is None:
         gaps.append(Untold("Failures by partition and hardware", "no description of the nodes",
@@ -352,7 +358,7 @@ def untold(found: NodesStudy) -> list[Untold]:
         gaps.append(Untold("Failures by cause", "the records give no reasons",
                            "reasons on outages"))  # fmt: skip
     if found.short:
-        why = f"{duration(found.watched)} of records tell how often nodes failed only by chance"
+        why = f"with {duration(found.watched)} of records, the failure rate is mostly chance"
         gaps.append(Untold("How long nodes last", why, "records of weeks or months"))
     elif found.dated and "weekday" not in told:
         what = "Failures by weekday" if "hour" in told else "Failures by hour and weekday"
@@ -365,8 +371,9 @@ def untold(found: NodesStudy) -> list[Untold]:
     unfailed = nodes * math.exp(-times.failures / max(nodes, 1))
     if not watch.listed and failed == nodes and unfailed > LUCK:
         gaps.append(
-            Untold("Nodes that never failed", f"the records name {nodes:,} nodes and all of them "
-                   "failed, so the rate of a node is too high", "a list of all nodes")
+            Untold("Nodes that never failed",
+                   f"the records name {nodes:,} nodes and all of them failed, so the failure rate "
+                   "per node is too high", "a list of all nodes")
         )  # fmt: skip
     unclear = found.with_unclear
     if unclear is not None and unclear.failures > times.failures:
@@ -376,16 +383,17 @@ def untold(found: NodesStudy) -> list[Untold]:
         most = f"; most often: {', '.join(often)}" if often else ""
         gaps.append(
             Untold("What unclear outages were",
-                   f"the reasons of {counted(more, 'outages')} ({percent(share)} of those that may "
-                   f"be failures) tell neither a fault nor a wish; they do not count{most}",
+                   f"the reasons of {counted(more, 'outages')} ({percent(share)} of those that "
+                   "may be failures) name neither a fault nor maintenance; they do not "
+                   f"count{most}",
                    "reasons that say what broke")
         )  # fmt: skip
     if watch.strangers:
         shown = ", ".join(clean(name, 40) for name in watch.strangers[:5])
         gaps.append(
-            Untold("Nodes that are gone", f"{counted(len(watch.strangers), 'nodes')} of the "
-                   f"records are not among the nodes described ({shown}): renamed or removed; they "
-                   "are watched up to the last that is seen of them",
-                   "a description of the nodes from that time")
+            Untold("Nodes no longer described",
+                   f"{counted(len(watch.strangers), 'nodes')} in the records are not in the node "
+                   f"descriptions ({shown}): renamed or removed; they count to their last record",
+                   "node descriptions from that time")
         )  # fmt: skip
     return gaps

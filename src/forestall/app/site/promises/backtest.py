@@ -143,7 +143,7 @@ def find(
     """Return what quotes would have been worth on the records that are `given`.
 
     Promises before `given.since` are made, so that the book learns, but not scored. Raises
-    TraceError and ParameterError for what cannot be used.
+    TraceError and ParameterError for unusable input.
     """
     site = sources.gather(given)
     if site.accounting is None or not len(site.accounting):

@@ -50,10 +50,10 @@ def reliability(answer: Answer, title: str) -> Figure:
     """Return said against kept by decile, after and before correction."""
     figure = style.new_figure((5.6, 5.0))
     axes = figure.add_subplot()
-    axes.plot([0, 100], [0, 100], color=style.GREY, linewidth=1, label="said as kept")
+    axes.plot([0, 100], [0, 100], color=style.GREY, linewidth=1, label="perfect calibration")
     for scores, colour, marker, name in (
         (answer.before, style.ORANGE, "s", "before correction"),
-        (answer.scores, style.BLUE, "o", "said"),
+        (answer.scores, style.BLUE, "o", "stated"),
     ):
         there = [one for one in scores.deciles if one.made]
         said = np.array([100 * one.said for one in there])
@@ -65,7 +65,7 @@ def reliability(answer: Answer, title: str) -> Figure:
             said, seen, bars, color=colour, marker=marker, markersize=5, capsize=3, linewidth=1.2,
             label=name,
         )  # fmt: skip
-    style.dress(axes, title, "Probability said (%)", "Promises kept (%)")
+    style.dress(axes, title, "Stated probability (%)", "Promises kept (%)")
     axes.set_xlim(0, 100)
     axes.set_ylim(0, 100)
     style.legend(axes, loc="upper left", bbox_to_anchor=(0.0, 1.0), ncols=1)
@@ -91,7 +91,7 @@ def sharpness(answer: Answer) -> Figure:
         )  # fmt: skip
     axes.axhline(1, color=style.GREY, linewidth=1)
     axes.set_yscale("log")
-    style.dress(axes, "How far deadlines lay", "Probability said (%)", "Deadline, multiple")
+    style.dress(axes, "Distance of deadlines", "Stated probability (%)", "Deadline, multiple")
     axes.set_xlim(0, 100)
     style.legend(axes)
     return figure

@@ -85,7 +85,7 @@ def lead(found: PromiseStudy) -> str:
         top = one.sharp_by[9]
         if one.question == "deadline" and top.count:
             told.append(
-                f"Half of the deadlines said with 90 % or more lay at least "
+                "Half of the deadlines stated with 90 % or more were at least "
                 f"{number(top.times_run[1])} run times away."
             )
     told += sharper(found.learned.yardsticks)
@@ -110,9 +110,10 @@ def _all_hold(found: PromiseStudy) -> str:
         return ""
     most = max(abs(one.off) for one in worst if one is not None)
     full = all(len(one.scores.judged) == len(one.scores.deciles) for one in found.answers)
-    every = "every decile" if full else "all deciles told"
+    every = "every decile" if full else "all deciles with enough promises"
     return (
-        f"promises hold in {every}: said and kept shares differ by {100 * most:.1f} points at most"
+        f"promises hold in {every}: stated and observed shares differ by at most "
+        f"{100 * most:.1f} points"
     )
 
 
@@ -122,30 +123,34 @@ def verdict(answer: Answer) -> str:
     scores = answer.scores
     worst = scores.worst
     if worst is None:
-        return f"{what}: not told, {_few(answer)}"
+        return f"{what}: no verdict, {_few(answer)}"
     judged = scores.judged
     if scores.holds:
         every = "every decile" if len(judged) == len(scores.deciles) else _counted_deciles(judged)
         off = f"{100 * abs(worst.off):.1f}"
-        return f"{what} hold in {every}: said and kept shares differ by {off} points at most"
+        return f"{what} hold in {every}: stated and observed shares differ by at most {off} points"
     bad = [one for one in judged if one.verdict == "no"]
     return (
-        f"{what} do NOT hold: in {len(bad)} of {counted(len(judged), 'deciles')} said and kept "
-        f"shares differ by more than 3 points (worst: {band(worst.low, worst.high)}, "
+        f"{what} do NOT hold: in {len(bad)} of {counted(len(judged), 'deciles')} stated and "
+        f"observed shares differ by more than 3 points (worst: {band(worst.low, worst.high)}, "
         f"{points(worst.off)} points of {worst.made:,})"
     )
 
 
 def _counted_deciles(judged: tuple[ScoredDecile, ...]) -> str:
-    return "the only decile told" if len(judged) == 1 else f"all {len(judged)} deciles told"
+    return (
+        "the only decile with enough promises"
+        if len(judged) == 1
+        else f"all {len(judged)} deciles with enough promises"
+    )
 
 
 def _few(answer: Answer) -> str:
     """Return why there is no verdict, and about how many promises more it takes."""
     made = answer.scores.made
     return (
-        f"for no decile has {LEAST} promises (of {counted(made, 'promises')} in all; it takes "
-        f"about {_missing(answer)} more)"
+        f"because no decile has {LEAST} promises ({counted(made, 'promises')} in total; about "
+        f"{_missing(answer)} more are needed)"
     )
 
 
@@ -176,7 +181,7 @@ def facts(found: PromiseStudy) -> tuple[Fact, ...]:
         label, scores = {"question": one.question}, one.scores
         about = f"{ASKS[one.question].lower()}"
         worst = scores.worst
-        assumes = "jobs come as they did; promises change nothing about them"
+        assumes = "jobs arrive as they did; promises do not change them"
         made += [
             Fact(
                 "promise_worst_decile",
@@ -222,7 +227,7 @@ def series(found: PromiseStudy) -> tuple[Fact, ...]:
                     low=low, high=high, level=found.asked.level, labels=labels,
                 ),
                 Fact(
-                    "promise_said", f"probability said: {where}", one.said, "ratio", one.made,
+                    "promise_said", f"stated probability: {where}", one.said, "ratio", one.made,
                     labels=labels,
                 ),
             ]  # fmt: skip
@@ -248,8 +253,8 @@ DECILES: Final[tuple[Column, ...]] = (
     ("Decile", lambda row: band(row["low"], row["high"])),
     ("Made", "made", number),
     ("Kept", "kept", number),
-    ("Said", "said", percent),
-    ("Seen", "seen", percent),
+    ("Stated", "said", percent),
+    ("Observed", "seen", percent),
     ("Off", "off", points),
     ("Interval %", _seen_ends),
     ("Agrees", "agrees", {"yes": "yes", "no": "NO", "too few": "too few"}.__getitem__),
@@ -271,7 +276,7 @@ OTHERS: Final[tuple[Column, ...]] = (
 
 
 VOID_OR_OPEN: Final[Mapping[str, str]] = {
-    "void": "void: cancelled by the user",
+    "void": "void: canceled by the user",
     "open": "not known yet",
 }
 MISSES: Final[tuple[Column, ...]] = (
@@ -285,8 +290,8 @@ GROUPS: Final[tuple[Column, ...]] = (
     ("Of", "kind", str),
     ("Group", "group", lambda name: clean(name, 40)),
     ("Made", "made", number),
-    ("Said", "said", percent),
-    ("Seen", "seen", percent),
+    ("Stated", "said", percent),
+    ("Observed", "seen", percent),
     ("Off", "off", points),
     ("Worst decile", "worst_decile", lambda off: "-" if math.isnan(off) else f"{100 * off:.1f}"),
 )
@@ -315,20 +320,21 @@ def deciles_table(answer: Answer) -> Table:
             }
         )  # fmt: skip
     note = (
-        "Off: points, kept less said. Interval: of the share kept, promises of a week taken "
-        "together. Agrees: within 3 points, with 200 promises or more. Before: off, without "
-        "correction. Times run: the deadline as a multiple of the run time, the median."
+        "Off: observed minus stated share, in points. Interval: of the observed share, with "
+        "the promises of a week taken together. Agrees: within 3 points, with 200 promises or "
+        "more. Before: off, without correction. Times run: the deadline as a multiple of the "
+        "run time, the median."
     )
     return Table.by(
         f"{answer.question}_deciles", DECILES, records, note=note, right=(1, 2, 3, 4, 5, 6, 8, 9),
-        title=f"{ASKS[answer.question]}: what was said, and what was kept",
+        title=f"{ASKS[answer.question]}: stated and observed shares",
     )  # fmt: skip
 
 
 def others_table(answer: Answer) -> Table:
     """Return the book beside those that ran in its shadow."""
     entries: list[tuple[str, PromiseScores, Any]] = [
-        ("corrected (said)", answer.scores, answer.sharp)
+        ("corrected (stated)", answer.scores, answer.sharp)
     ]
     entries += [(one.name, one.scores, one.sharp) for one in answer.others]
     entries += [
@@ -352,15 +358,15 @@ def others_table(answer: Answer) -> Table:
             }
         )  # fmt: skip
     note = (
-        "Worst: the decile that is farthest off, points. Agree: deciles that agree, and those with "
-        "fewer than 200 promises. QoS: work that was promised and done in time, weighted with the "
-        "promise, over all work. A Brier score is best of what is sharp and holds; what promises "
-        "more than it keeps, or less, can have a good one."
+        "Worst: the decile that is farthest off, in points. Agree: deciles that agree, and "
+        "those with fewer than 200 promises. QoS: work promised and done in time, weighted by "
+        "the promise, over all work. The Brier score rewards promises that are sharp and hold; "
+        "promises that are miscalibrated can still have a good one."
     )
     columns = (*OTHERS[:3], ("Agree", "predictor", agree.__getitem__), *OTHERS[3:])
     return Table.by(
         f"{answer.question}_predictors", columns, records, note=note, right=(1, 2, 4, 5, 6, 7, 8),
-        title=f"{ASKS[answer.question]}: beside others, on the same jobs",
+        title=f"{ASKS[answer.question]}: compared with other predictors on the same jobs",
     )  # fmt: skip
 
 
@@ -384,7 +390,7 @@ def misses_table(answer: Answer) -> Table:
         MISSES,
         records,
         title=f"{ASKS[answer.question]}: why they were missed",
-        note="Longer run, longer wait: which of them exceeded its quantile by more.",
+        note="Longer run, longer wait: whichever exceeded its quantile by more.",
     )
 
 
@@ -399,8 +405,8 @@ def groups_table(answer: Answer) -> Table:
     ]  # fmt: skip
     return Table.by(
         f"{answer.question}_groups", GROUPS, records, right=(2, 3, 4, 5, 6),
-        title=f"{ASKS[answer.question]}: groups that are farthest off, of those with 200 promises",
-        note="Promises hold over all jobs in time order; for a group by itself nothing is assured.",
+        title=f"{ASKS[answer.question]}: groups of 200 or more promises that are farthest off",
+        note="Promises hold over all jobs in time order; nothing is guaranteed for a single group.",
     )  # fmt: skip
 
 
@@ -415,9 +421,9 @@ def figures(found: PromiseStudy) -> tuple[Figure, ...]:
             Figure(
                 f"promises_{one.question}",
                 partial(draw.reliability, one, ASKS[one.question]),
-                f"Share of promises kept over probability said, {what}.",
-                "On the diagonal as much was kept as was said; bars are intervals with the "
-                f"promises of a week taken together.{told}",
+                f"Share of promises kept over the stated probability, {what}.",
+                "On the diagonal the observed share equals the stated one; bars are intervals, "
+                f"with the promises of a week taken together.{told}",
             )
         )
     answers = [one for one in found.answers if one.question == "deadline" and one.sharp.count]
@@ -426,9 +432,9 @@ def figures(found: PromiseStudy) -> tuple[Figure, ...]:
             Figure(
                 "promises_sharpness",
                 partial(draw.sharpness, answers[0]),
-                "How far deadlines lay beyond run times, by probability said.",
-                "Quartiles of deadline over run time, and over wait and run time together, which "
-                "is what somebody who knew the future would have said.",
+                "Distance of deadlines in run times, by stated probability.",
+                "Quartiles of deadline over run time, and over wait plus run time, the "
+                "deadline of someone who knew the future.",
             )
         )
     return tuple(made)
@@ -439,22 +445,23 @@ def notes(found: PromiseStudy) -> tuple[str, ...]:
     told = [
         "Each job asks at its submission, in time order; only what was known by then is used: "
         "waits of jobs that had started, run times of jobs that had ended, known outcomes.",
-        "Promised is that a job is done by a time. Kept: it came to its own end by then "
-        "(completed, failed by itself, out of time or memory). Cancelled by its user before: void, "
-        "not scored. Stopped by the system and not run again in time: missed.",
-        "Probabilities asked for are spread evenly over 1 % to 99 %, deadlines named over the "
-        "latest turnarounds of all jobs, so that every decile is tested.",
-        "Where said and kept shares agree, they do so over all jobs in time order: debts of a "
-        "decile, probabilities said less promises kept, are paid by later promises.",
-        "Jobs of one burst are kept or missed together, before anything is known of any of them: "
-        "where one makes up more than some 3 % of a decile, no rule can keep said and kept within "
-        "3 points, and the verdict says so.",
-        "A deadline is at least a second after the submission; where that alone has a higher "
-        "probability than was asked for, the higher one is said.",
+        "The promise is that a job is done by a given time. Kept: it reached its own end by "
+        "then (completed, failed by itself, out of time or memory). Canceled by its user "
+        "before: void, not scored. Stopped by the system and not run again in time: missed.",
+        "Requested probabilities are spread evenly over 1 % to 99 %, and named deadlines over "
+        "the latest turnarounds of all jobs, so that every decile is tested.",
+        "Where stated and observed shares agree, they do so over all jobs in time order: the "
+        "calibration debt of a decile, stated probabilities minus promises kept, is corrected "
+        "by later promises.",
+        "Promises to the jobs of one burst are kept or missed together, before anything is "
+        "known of any of them: if one burst makes up more than about 3 % of a decile, no rule "
+        "can keep stated and observed shares within 3 points, and the verdict says so.",
+        "A deadline is at least a second after the submission; if that alone has a higher "
+        "probability than was asked for, the higher one is stated.",
     ]
     told += _moved(found)
     if not found.waits:
-        told.append("Waits were not recorded: promises here are about run times alone.")
+        told.append("Waits were not recorded: promises here are about run times only.")
     if found.left_out:
         told.append(
             f"Left out: {counted(found.left_out, 'jobs')} that ended by themselves without a start."
@@ -467,13 +474,14 @@ def _moved(found: PromiseStudy) -> list[str]:
     told = []
     for one in found.answers:
         if math.isfinite(one.moved):
-            far = f"{100 * one.moved:.1f} points in the mean ({100 * one.moved_most:.0f} at most)"
+            far = f"{100 * one.moved:.1f} points on average ({100 * one.moved_most:.0f} at most)"
             told.append(
-                f"deadlines were looked up for a probability that lay {far} from the one said"
+                f"deadlines were computed for a probability that differed by {far} from the "
+                "stated one"
                 if one.question == "deadline"
-                else f"probabilities said of named deadlines lay {far} from those believed"
+                else f"stated probabilities of named deadlines differed by {far} from the raw ones"
             )
-    start = "Agreement is partly by construction, for later promises pay for earlier ones"
+    start = "Agreement is partly by construction, because later promises correct for earlier ones"
     return [f"{start}: {'; '.join(told)}."] if told else []
 
 
@@ -483,7 +491,7 @@ def untold(found: PromiseStudy) -> tuple[Untold, ...]:
         Untold(
             f"Whether {ASKS[one.question].lower()} hold",
             f"no decile has {LEAST} promises",
-            f"about {_missing(one)} promises more, after the warm-up",
+            f"about {_missing(one)} more promises after the warm-up",
         )
         for one in found.answers
         if one.scores.worst is None

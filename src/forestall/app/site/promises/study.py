@@ -55,9 +55,9 @@ NEEDED: Final = ("submit", "wait_level", "run_level", "wait_like", "run_like", "
 MONTH: Final = 30 * 86_400
 SHADOWS: Final = {
     "deadline": (
-        "plain distribution", "requested time and wait", "all turnarounds", "like jobs alone",
+        "plain distribution", "requested time and wait", "all turnarounds", "similar jobs only",
     ),
-    "probability": ("plain distribution", "", "all turnarounds", "like jobs alone"),
+    "probability": ("plain distribution", "", "all turnarounds", "similar jobs only"),
 }  # fmt: skip
 """Others that were asked the same beside the book, by question: the same distribution without
 correction; the requested time and the quantile of the partition's latest waits; the latest
@@ -78,7 +78,7 @@ class Question:
     level : of intervals
     latest : only the latest jobs, None: all
     learn : whether distributions are learned from features of job and queue; else they are those of
-        like jobs alone
+        similar jobs only
     workers : threads that learn; what they find is the same on any number
     """
 
@@ -146,7 +146,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Learning:
-    """What was learned for a replay; nothing where quotes rest on like jobs alone.
+    """What was learned for a replay; nothing where quotes rest on similar jobs only.
 
     Attributes
     ----------
@@ -232,8 +232,8 @@ def _learned(
     replaying: Callable[..., ReplayedBook],
     progress: Progress | None,
 ) -> tuple[ReplayedBook, Learning]:
-    """Return the replay with learned distributions, and what is told of them; the book of like jobs
-    alone is replayed beside it."""
+    """Return the replay with learned distributions, and what is told of them; the book of similar
+    jobs only is replayed beside it."""
     alike, offered, counted = _of_like_jobs(replaying)
     if asked.begin is not None:
         counted &= tasks.submit >= asked.begin
@@ -255,8 +255,8 @@ def _learned(
 
 
 def _of_like_jobs(replaying: Callable[..., ReplayedBook]) -> tuple[Quantiles, Quantiles, Flags]:
-    """Return what like jobs alone say, before correction and after, and which promises count; the
-    book itself is let go."""
+    """Return what similar jobs alone say, before correction and after, and which promises count;
+    the book itself is let go."""
     book = replaying(shown=LEVELS).book
     counted = (book.promises["counted"][0::2] | book.promises["counted"][1::2]) == 1
     return book.alike, book.offered, counted

@@ -33,7 +33,7 @@ Said = Callable[[Ints], Floats | Quantiles]
 [jobs, 19], s."""
 
 OURS: Final = "promised"
-BOOK: Final = "book of like jobs"
+BOOK: Final = "book of similar jobs"
 LATEST: Final = 1000
 """Turnarounds that "all turnarounds alike" rests on."""
 PLACES: Final = tuple(LEARNED.index(level) for level in LEVELS)
@@ -98,11 +98,11 @@ def beside(tasks: Tasks, learned: LearnedQuantiles, until: int) -> Iterator[tupl
         "forest alone",
         lambda jobs: _seconds(np.where(alone[jobs], learned.forest[jobs], learned.alike[jobs])),
     )
-    yield "like jobs, before correction", lambda jobs: _seconds(learned.alike[jobs])
+    yield "similar jobs, before correction", lambda jobs: _seconds(learned.alike[jobs])
     alike = all_alike(tasks.submit, tasks.finish, turnarounds(tasks)[1])
     bounds = bounds_of_turnarounds(tasks, LEVELS, until)
     yield "QBETS", lambda jobs: np.where(np.isnan(bounds[jobs]), alike[jobs], bounds[jobs])
-    yield "all turnarounds alike", lambda jobs: alike[jobs]
+    yield "all turnarounds", lambda jobs: alike[jobs]
 
 
 def _seconds(logs: Quantiles) -> Quantiles:
@@ -165,17 +165,18 @@ def yardsticks_table(measured: tuple[Yardstick, ...]) -> Table:
         records.append(record)
     note = (
         "Loss: the mean pinball loss of turnarounds over the levels 5 to 95 %, in natural "
-        "logarithms and in hours; less is sharper. Of book: the loss in hours, as a share of that "
-        "of the book of like jobs. Then deadlines as multiples of turnarounds, medians."
+        "logarithms and in hours; lower is sharper. Of book: the loss in hours, relative to "
+        "that of the book of similar jobs. Last columns: median deadlines, as multiples of "
+        "turnarounds."
     )
     return Table.by(
         "promises_yardsticks", YARDSTICKS, records, note=note, right=tuple(range(1, 10)),
-        title="How sharp quotes are, beside yardsticks on the same jobs",
+        title="How sharp quotes are, compared with baselines on the same jobs",
     )  # fmt: skip
 
 
 def sharper(measured: tuple[Yardstick, ...]) -> list[str]:
-    """Return a sentence on how sharp quotes are beside those of like jobs alone."""
+    """Return a sentence on how sharp quotes are beside those of similar jobs alone."""
     scores = {one.name: one.scores for one in measured}
     if OURS not in scores:
         return []
@@ -184,7 +185,8 @@ def sharper(measured: tuple[Yardstick, ...]) -> list[str]:
     word = "less" if less >= 0 else "more"
     place = SHOWN.index(0.9)
     return [
-        f"Quotes lose {percent(abs(less))} {word} than those of like jobs alone (pinball loss in "
-        f"hours); half of the deadlines for 90 % lie at most {number(ours.ratio[place][1])} "
-        f"turnarounds away (like jobs alone: {number(book.ratio[place][1])})."
+        f"The pinball loss of quotes, in hours, is {percent(abs(less))} {word} than that of "
+        "similar jobs only; half of the 90 % deadlines are at most "
+        f"{number(ours.ratio[place][1])} turnarounds away (similar jobs only: "
+        f"{number(book.ratio[place][1])})."
     ]

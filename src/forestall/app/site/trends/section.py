@@ -27,10 +27,10 @@ TITLE: Final = "Week by week"
 FEWEST: Final = 2
 """Whole weeks below which there is no trend to show."""
 NOTES: Final = (
-    "Weeks begin on Monday (records without dates: on the first day). Node-hours used are split "
-    "between weeks; a loss counts in the week in which the run ended, a failure in the week in "
-    "which it came, a wait in the week in which the job started.",
-    "The first and the last week may be cut by the window: they are marked, and the sentence above "
+    "Weeks begin on Monday (in records without dates: on the first day). Node-hours used are "
+    "split between weeks; a loss counts in the week in which the run ended, a failure in the "
+    "week in which it occurred, a wait in the week in which the job started.",
+    "The window may cut the first and the last week: they are marked, and the sentence above "
     "leaves them out.",
 )
 
@@ -41,7 +41,7 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     if found is None:
         return _nothing("no accounting of jobs was given", "sacct's records of jobs")
     if int(found.whole.sum()) < FEWEST:
-        return _nothing("the records have less than two whole weeks", "records of several weeks")
+        return _nothing("the records have fewer than two whole weeks", "records of several weeks")
     return Section(
         KEY, TITLE, _lead(found, asked), body=(_picture(found, asked), _table(found, asked)),
         notes=NOTES,
@@ -58,7 +58,9 @@ def _lead(found: Weeks, asked: Asked) -> str:
     lost = found.lost_after[whole] / HOUR
     last, worst = int(whole[-1]), int(whole[int(np.argmax(lost))])
     if not found.lost.any():
-        return _rest(found, whole, f"No week of {len(whole):,} is known to have lost node-hours.")
+        return _rest(
+            found, whole, f"None of {len(whole):,} weeks is known to have lost node-hours."
+        )
     text = (
         f"The last whole week ({_called(found, last)}) lost {number(float(lost[-1]))} node-hours "
         f"if jobs checkpoint every {every(asked.checkpoint_interval)}; the median of "
@@ -117,13 +119,13 @@ def _table(found: Weeks, asked: Asked) -> Table:
         ]
     if found.stops_told:
         columns += [("Lost to node failures", "lost_to_node_failures_node_hours", number),
-                    ("Runs ended by them", "runs_ended_by_node_failures", number)]  # fmt: skip
+                    ("Runs so ended", "runs_ended_by_node_failures", number)]  # fmt: skip
     if found.failures is not None:
         columns.append(("Node failures", "node_failures", number))
     if found.median is not None:
         columns += [("Median wait", "wait_median_seconds", duration),
-                    ("9 in 10 waits up to", "wait_90_seconds", duration)]  # fmt: skip
-    note = "A week in brackets is cut by the window."
+                    ("90 % of waits up to", "wait_90_seconds", duration)]  # fmt: skip
+    note = "A week in parentheses is cut by the window."
     if found.stops_told:
         note = f"Lost to node failures: whole runs, as if no job writes checkpoints. {note}"
     return Table.by("weeks", columns, records, note=note, caption="Node-hours by week")
@@ -142,8 +144,8 @@ def _picture(found: Weeks, asked: Asked) -> Figure:
         ""
         if not found.lost.any()
         else (
-            f"Light bars: lost if no job writes checkpoints; dark bars: if each writes one every "
-            f"{often}. Bars of a week that the window cuts stand lower for that."
+            "Light bars: lost if no job writes checkpoints; dark bars: if each writes one "
+            f"every {often}. Bars of a week that the window cuts are lower for that reason."
         )
     )
     return Figure("weeks", lambda: _draw(found, often),
@@ -174,7 +176,7 @@ def _draw(found: Weeks, often: str) -> Drawn:
         last = axes.pop(0)
         last.plot(place, found.median / HOUR, "-o", color=BLUE, ms=3, lw=1.5, label="median")
         last.plot(place, found.ninth / HOUR, ls="dashed", marker="s", color=VERMILLION, ms=3,
-                  lw=1.2, label="9 in 10 up to")  # fmt: skip
+                  lw=1.2, label="90 % up to")  # fmt: skip
         last.set_ylim(bottom=0)
         dress(last, "Waits", "", "Hours")
         legend(last)

@@ -40,13 +40,15 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     )
     if found.every is None:
         why = (
-            f"none of {counted(found.asked, 'estimates')} foresaw the start of a job that was "
+            f"none of {counted(found.asked, 'estimates')} predicted the start of a job that was "
             "waiting and is in the accounting"
         )
         return _nothing(why, POLL, found)
     tables = (
-        _table("by_horizon", "By how far ahead the estimate foresaw", found.by_ahead, found.last),
-        _table("by_wait", "By how long before the true start it was asked", found.by_wait, None),
+        _table(
+            "by_horizon", "By how far ahead the estimated start was", found.by_ahead, found.last
+        ),
+        _table("by_wait", "By how long before the actual start it was asked", found.by_wait, None),
     )
     return Section(
         KEY,
@@ -61,7 +63,7 @@ def section(site: SiteRecords, asked: Asked) -> Section:
 
 
 def _nothing(why: str, remedy: str, found: StartErrors | None = None) -> Section:
-    text = f"How good start estimates were cannot be told: {why}."
+    text = f"The quality of start estimates is unknown: {why}."
     untold = (Untold("Errors of start estimates", why, remedy),)
     return Section(KEY, TITLE, text, untold=untold, notes=_notes(found) if found else ())
 
@@ -72,10 +74,10 @@ def _middle(one: Errors) -> str:
 
 def _lead(every: Errors, asked: Asked) -> str:
     text = (
-        f"{with_interval(every.late, asked.level)} of {counted(every.estimates, 'estimates')} for "
-        f"{counted(every.jobs, 'runs')} were too early: the job started later than said, by more "
-        f"than {duration(ON_TIME)}. {percent(every.early.value)} started earlier. The middle "
-        f"estimate was {_middle(every)}."
+        f"{with_interval(every.late, asked.level)} of {counted(every.estimates, 'estimates')} "
+        f"for {counted(every.jobs, 'runs')} were too early: the job started later than "
+        f"estimated, by more than {duration(ON_TIME)}. {percent(every.early.value)} started "
+        f"earlier. The median estimate was {_middle(every)}."
     )
     if every.one_sided:
         text += f" The errors are one-sided: jobs start {every.one_sided}."
@@ -85,17 +87,17 @@ def _lead(every: Errors, asked: Asked) -> str:
 def _figures(found: StartErrors, every: Errors, asked: Asked) -> tuple[Fact, ...]:
     assumes = f"Later or earlier: by more than {ON_TIME} s."
     return (
-        Fact("start_later", "started later than said", unit="ratio", records=every.estimates,
+        Fact("start_later", "started later than estimated", unit="ratio", records=every.estimates,
              assumes=assumes, **value_of(every.late, asked.level)),
-        Fact("start_earlier", "started earlier than said", unit="ratio",
+        Fact("start_earlier", "started earlier than estimated", unit="ratio",
              records=every.estimates, assumes=assumes, **value_of(every.early, asked.level)),
-        Fact("start_error", "median of foreseen minus true start", unit="seconds",
-             records=every.estimates, assumes="Below 0: the job started later than said."
-             + (" At most this: some had not started." if every.bounded[2] else ""),
+        Fact("start_error", "median of estimated minus actual start", unit="seconds",
+             records=every.estimates, assumes="Below 0: the job started later than estimated."
+             + (" An upper bound: some had not started." if every.bounded[2] else ""),
              labels={"quantile": "0.5"}, **value_of(every.median, asked.level)),
-        Fact("start_estimates_withdrawn", "starts foreseen and then withdrawn", found.withdrawn,
+        Fact("start_estimates_withdrawn", "start estimates later withdrawn", found.withdrawn,
              "jobs", found.asked),
-        Fact("start_never", "foreseen starts that never came", found.never, "jobs",
+        Fact("start_never", "estimated starts that never came", found.never, "jobs",
              every.jobs),
     )  # fmt: skip
 
@@ -108,12 +110,12 @@ def _series(found: StartErrors, asked: Asked) -> tuple[Fact, ...]:
         for one in rows:
             labels = {"by": group, "horizon": one.label}
             made.append(
-                Fact("start_later_by_horizon", f"started later than said, {one.label}",
+                Fact("start_later_by_horizon", f"started later than estimated, {one.label}",
                      unit="ratio", records=one.estimates, labels=labels,
                      **value_of(one.late, asked.level))
             )  # fmt: skip
             made += [
-                Fact("start_error_by_horizon", f"foreseen minus true start, {one.label}", value,
+                Fact("start_error_by_horizon", f"estimated minus actual start, {one.label}", value,
                      "seconds", one.estimates, labels=labels | {"quantile": f"{q:g}"})
                 for q, value in zip(QUANTILES, one.quantiles, strict=True)
             ]  # fmt: skip
@@ -155,26 +157,27 @@ def _table(key: str, title: str, rows: tuple[Errors, ...], last: Errors | None) 
             told |= {f"error_{100 * q:g}_seconds": value, f"error_{100 * q:g}_or_later": bounded}
         records.append(told)
     note = (
-        "Late: the job started so much later than said. Worst tenth: a tenth of the estimates were "
-        "so late or later."
+        "Late: how much later than estimated the job started. Worst tenth: a tenth of the "
+        "estimates were at least this late."
     )
     return Table.by(key, COLUMNS, records, title=title, note=note, right=(1, 2, 3, 4))
 
 
 def _notes(found: StartErrors) -> tuple[str, ...]:
     notes = [
-        f"{counted(found.asked, 'estimates')} were read: {found.silent:,} foresaw no start, "
-        f"{found.begun:,} were asked of runs that had started or ended, {found.unknown:,} are of "
-        "jobs that the accounting does not have.",
-        f"A start within {ON_TIME} s of the estimate is on time. An estimate belongs to the next "
-        "run of its job that starts after the question.",
+        f"{counted(found.asked, 'estimates')} were read: {found.silent:,} named no start, "
+        f"{found.begun:,} concerned runs that had already started or ended, {found.unknown:,} "
+        "concern jobs that are not in the accounting.",
+        f"A start within {ON_TIME} s of the estimate is on time. An estimate belongs to the "
+        "next run of its job that starts after it was asked.",
         f"{counted(found.pending, 'runs')} had not started when the records end, and "
         f"{counted(found.never, 'runs')} ended without a start; they count as at least as late as "
         'they were by then ("or more").',
-        "Jobs that wait long are asked about more often, and count more; the last estimate before "
-        "the start counts each run once. By wait, only jobs that started can count.",
-        f"Intervals: whole {found.blocks.word}s are drawn anew ({found.blocks.count:,} of them); "
-        "none is told of fewer than 4.",
+        "Jobs that wait long are asked about more often, and count more; the last estimate "
+        "before the start counts each run once. The breakdown by wait counts only jobs that "
+        "started.",
+        f"Intervals: bootstrap over whole {found.blocks.word}s ({found.blocks.count:,} of "
+        "them); none is given for fewer than 4.",
     ]
     return tuple(notes)
 
@@ -182,8 +185,8 @@ def _notes(found: StartErrors) -> tuple[str, ...]:
 def _untold(found: StartErrors) -> tuple[Untold, ...]:
     if not found.unknown:
         return ()
-    why = f"{counted(found.unknown, 'estimates')} are of jobs that the accounting does not have"
-    return (Untold("What became of some estimates", why, "accounting of the same time"),)
+    why = f"{counted(found.unknown, 'estimates')} concern jobs that are not in the accounting"
+    return (Untold("The outcome of some estimates", why, "accounting of the same period"),)
 
 
 def _picture(found: StartErrors) -> Figure:
@@ -191,9 +194,9 @@ def _picture(found: StartErrors) -> Figure:
     return Figure(
         "start_errors",
         lambda: _draw(found.by_ahead),
-        f"Errors of start estimates by how far ahead they foresaw: {told}.",
-        "Left of 0: the job started later than said. Thick bars hold the middle half of the "
-        "estimates, thin ones four in five, dots are the middle.",
+        f"Errors of start estimates by how far ahead they were: {told}.",
+        "Left of 0: the job started later than estimated. Thick bars hold the middle half of "
+        "the estimates, thin bars four in five; dots are medians.",
     )
 
 
@@ -214,5 +217,7 @@ def _draw(rows: tuple[Errors, ...]) -> Drawn:
         axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     axes.set_yticks(place, [f"{one.label}\n{one.estimates:,} estimates" for one in rows])
     axes.set_ylim(-0.7, len(rows) - 0.3)
-    dress(axes, "Foreseen minus true start, by how far ahead", "Hours (below 0: started later)", "")
+    dress(
+        axes, "Estimated minus actual start, by how far ahead", "Hours (below 0: started later)", ""
+    )
     return figure

@@ -53,8 +53,8 @@ FEWEST: Final = 20
 """Bounds in a week, at least, for a point in the picture."""
 NEEDED: Final = 59
 """Waits that a 95 % bound with 95 % confidence needs."""
-NO_PARTITION: Final = "(not told)"
-RESTS: Final = "jobs wait as those of the same partition, size and requested time did lately"
+NO_PARTITION: Final = "(unknown)"
+RESTS: Final = "jobs wait as recent ones of the same partition, size and requested time did"
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,12 @@ def section(site: SiteRecords, asked: Asked) -> Section:
     if len(waits) == 0 or not waits.started.any():
         return _nothing("no job of these records started", "records of jobs that ran")
     if not (waits.left > waits.ready).any():
-        why = "every job starts in the second in which it was submitted: waits were not recorded"
+        why = "every job starts in the second of its submission: waits were not recorded"
         return _nothing(why, "records with submit and start times")
     found = _study(accounting, waits, asked)
     if found.told.held.made == 0:
-        why = "no class of jobs had the 59 waits that a 95 % bound with 95 % confidence needs"
-        return _nothing(why, "a longer time of records ({since})", _median(found, asked))
+        why = "no class of jobs had the 59 waits needed for a 95 % bound with 95 % confidence"
+        return _nothing(why, "a longer period of records ({since})", _median(found, asked))
     rows = _rows(found, asked)
     return Section(
         key=KEY,
@@ -172,15 +172,15 @@ def _lead(found: WaitStudy, rows: tuple[PartitionWaits, ...]) -> str:
     )
     if told.short:
         text += (
-            f" That falls short of the {STATED} stated by more than its interval: take "
-            f"these bounds for bounds at {percent(held.share)}."
+            f" That is below the stated {STATED} by more than its interval: treat them as "
+            f"{percent(held.share)} bounds."
         )
     sure = [row for row in rows if row.held.made >= NEEDED]
     if len(sure) > 1:
         worst = min(sure, key=lambda row: row.held.share)
         text += (
-            f" That is over all jobs, not in every partition: of the bounds in {worst.name} "
-            f"{percent(worst.held.share)} held."
+            f" That is over all jobs, not in every partition: in {worst.name} only "
+            f"{percent(worst.held.share)} of the bounds held."
         )
     return text
 
@@ -196,11 +196,11 @@ def _median(found: WaitStudy, asked: Asked) -> Fact:
 def _figures(found: WaitStudy, asked: Asked) -> tuple[Fact, ...]:
     told, adapted = found.told, found.told_adapted
     held, other = told.held, adapted.held
-    apart = "weeks (days in short records) are unlike each other by chance only"
+    apart = "weeks (days in short records) differ from each other by chance only"
     return (
         _median(found, asked),
         Fact(
-            "waiting_bound_coverage", f"Held of the {STATED} bounds on the wait",
+            "waiting_bound_coverage", f"Share of {STATED} bounds on the wait that held",
             held.share, "ratio", held.made, apart, held.low, held.high, held.level,
         ),
         Fact(
@@ -208,17 +208,18 @@ def _figures(found: WaitStudy, asked: Asked) -> tuple[Fact, ...]:
             told.median_bound, "seconds", held.made, RESTS, level=asked.level,
         ),
         Fact(
-            "waiting_bound_coverage_adaptive", "Held where the level adapts to earlier misses",
+            "waiting_bound_coverage_adaptive",
+            "Share held with a level that adapts to earlier misses",
             other.share if other.made else None, "ratio", other.made, apart,
             other.low, other.high, other.level, why="" if other.made else "no bounds",
         ),
         Fact(
-            "waiting_bound_none", "Jobs that could be given no bound",
+            "waiting_bound_none", "Jobs without a bound",
             told.unbounded / max(told.jobs, 1), "ratio", told.jobs,
-            "a class needs 59 waits, and few that wait longer than their bound",
+            "a class needs 59 waits, and few jobs that wait longer than their bound",
         ),
         Fact(
-            "waiting_bound_misses_in_a_row", "Misses in a row, at most", told.longest, "count",
+            "waiting_bound_misses_in_a_row", "Longest run of misses", told.longest, "count",
             held.made, "in order of submission",
         ),
     )  # fmt: skip
@@ -280,7 +281,7 @@ def _series(rows: tuple[PartitionWaits, ...], found: WaitStudy, asked: Asked) ->
             held = row.held
             out.append(
                 Fact(
-                    "waiting_bound_coverage", f"Held of the bounds, {row.name}", held.share,
+                    "waiting_bound_coverage", f"Share of bounds held, {row.name}", held.share,
                     "ratio", held.made, "", held.low, held.high, held.level, labels,
                 )
             )  # fmt: skip
@@ -346,7 +347,7 @@ def _partitions(rows: tuple[PartitionWaits, ...], found: WaitStudy) -> Table:
         "with 95 % confidence."
     )
     if others > 0:
-        note += f" {counted(others, 'partitions')} with fewer jobs left out."
+        note += f" {counted(others, 'partitions')} with fewer jobs not shown."
     return Table.by(
         "waits_by_partition", columns, records, title="Waits and bounds by partition", note=note,
         right=range(1, 8),
@@ -381,7 +382,7 @@ def _ways(found: WaitStudy, asked: Asked) -> Table:
     shown = [
         ("all jobs", told.held, told.median_bound),
         *(one for one in shown if (user >= 0).any()),
-        ("all jobs, level adapts", adapted.held, adapted.median_bound),
+        ("all jobs, adaptive level", adapted.held, adapted.median_bound),
     ]
     records = [
         {
@@ -394,10 +395,11 @@ def _ways(found: WaitStudy, asked: Asked) -> Table:
         for name, held, median in shown
     ]
     note = (
-        "A burst is jobs of one user, each within 60 s of the one before. The interval draws whole "
-        "weeks or days; the one beside it takes jobs for independent, which they are not."
+        "A burst is jobs of one user, each within 60 s of the previous one. The interval is a "
+        "bootstrap over whole weeks or days; the one beside it assumes independent jobs, which "
+        "they are not."
     )
-    title = "Where bounds hold, and what it costs"
+    title = "Where bounds hold, and at what length"
     return Table.by("waits_held", WAYS, records, title=title, note=note)
 
 
@@ -406,9 +408,9 @@ def _picture(found: WaitStudy) -> Figure:
     return Figure(
         "waits_coverage",
         lambda: _draw(found),
-        f"Share of {STATED} bounds that held, by week; {percent(held.share)} over all.",
-        f"Each point is a week with at least {FEWEST} bounds. Weeks far below the line are those "
-        "in which the queue changed, or one user's burst waited long.",
+        f"Share of {STATED} bounds that held, by week; {percent(held.share)} overall.",
+        f"Each point is a week with at least {FEWEST} bounds. In weeks far below the line the "
+        "queue changed, or one user's burst waited long.",
     )
 
 
@@ -450,29 +452,29 @@ def _notes(found: WaitStudy) -> tuple[str, ...]:
     told, adapted = found.told, found.told_adapted
     ratio = adapted.mean_bound / told.mean_bound if told.mean_bound > 0 else math.nan
     notes = [
-        "Each job gets its bound from what was known when it was submitted: waits of jobs of its "
-        "class that had started, of the latest 1,000. The class is partition, size and requested "
-        "time; where that has fewer than 59 waits, partition and size, then the partition, then "
-        "all jobs.",
-        "A run of misses that is too long for the autocorrelation of a class's waits is a change: "
-        f"only its latest 59 waits are kept. {counted(found.found.changes, 'changes')} were found. "
-        "Jobs that wait longer than their bound count as the longest waits; where they are too "
-        "many, no bound is given.",
-        f"Where the level adapts, bounds are {number(ratio)} times as long on average; "
+        "Each job gets its bound from what was known at its submission: the latest 1,000 waits "
+        "of jobs of its class that had started. The class is partition, size and requested "
+        "time; with fewer than 59 waits it is partition and size, then the partition, then all "
+        "jobs.",
+        "A run of misses that is too long for the autocorrelation of a class's waits counts as "
+        "a change: only its latest 59 waits are kept. "
+        f"{counted(found.found.changes, 'changes')} were found. Jobs that wait longer than "
+        "their bound count as the longest waits; if there are too many, no bound is given.",
+        f"With an adaptive level, bounds are {number(ratio)} times as long on average; "
         f"{percent(adapted.held.share)} hold.",
-        f"A single bound for all jobs that holds as often as stated, known only afterwards, would "
-        f"be {_time(told.constant)}; by the quantile loss the bounds made are "
+        "A single bound for all jobs that holds as often as stated, known only in hindsight, "
+        f"would be {_time(told.constant)}; by the quantile loss the bounds made are "
         f"{percent(told.skill) + ' better' if told.skill > 0 else 'no better'}.",
     ]
     if told.undecided:
         notes.append(
             f"{counted(told.undecided, 'jobs')} left the queue without starting, or still wait, "
-            "within their bound: they count neither way."
+            "within their bound: they count neither as held nor as missed."
         )
     if found.jobs > len(found.waits):
         notes.append(
-            f"Of {found.jobs:,} jobs, the latest {len(found.waits):,} were replayed: those before "
-            "them count neither as waits nor as bounds."
+            f"Of {found.jobs:,} jobs, the latest {len(found.waits):,} were replayed: earlier "
+            "ones count neither as waits nor as bounds."
         )
     return tuple(notes)
 

@@ -59,7 +59,7 @@ def _reservations(run: Facts, finding: Finding) -> None:
         | (mine.lost != 0)
         | (mine.checkpoints != 0)
     )
-    text = "task {1} of job {0}: more than a reservation was cancelled (runs.csv, line {2})"
+    text = "task {1} of job {0}: more than a reservation was canceled (runs.csv, line {2})"
     finding.where(idle, text, names, mine.number, mine.line)
     order = np.lexsort((mine.start, mine.index))
     mine = mine.take(order)

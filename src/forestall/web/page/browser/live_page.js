@@ -137,7 +137,7 @@ export default {
   <div v-else-if="old" class="fs-banner" role="alert">The cluster was last seen {{ duration(age) }} ago. Nothing is promised on what is that old.</div>
   <p v-if="failed" class="fs-banner" role="alert">{{ failed }}</p>
   <p v-if="!cluster" class="fs-wait" role="status">{{ said ? '' : 'Waiting for the controller…' }}</p>
-  <p v-else-if="!seen" class="fs-wait" role="status">The controller has not seen the cluster yet: its first look is on its way.<template v-if="cluster.said && !cluster.said.includes('not seen yet')"><br>{{ cluster.said }}</template></p>
+  <p v-else-if="!seen" class="fs-wait" role="status">The controller has not read the cluster yet: its first read is under way.<template v-if="cluster.said && !cluster.said.includes('not seen yet')"><br>{{ cluster.said }}</template></p>
   <template v-else>
     <div v-show="at === 'cluster'">
       <h1>Cluster now</h1>

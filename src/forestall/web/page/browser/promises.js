@@ -19,7 +19,7 @@ export const Promises = {
       const { open, kept, missed } = this.counts;
       if (!this.all.length) return "No promise was made yet.";
       const risky = this.all.filter(this.risky).length;
-      return `${plural(open, "promise")} open${risky ? `, ${count(risky)} less likely than was said` : ""}; ${count(kept)} kept, ${count(missed)} missed.`;
+      return `${plural(open, "promise")} open${risky ? `, ${count(risky)} less likely than stated` : ""}; ${count(kept)} kept, ${count(missed)} missed.`;
     },
     rows() {
       const words = this.text.trim().toLowerCase();
@@ -62,7 +62,7 @@ export const Promises = {
           <div><dt>Said {{ time(one.at, now) }}</dt><dd>{{ percent(one.probability) }} by {{ fullTime(one.deadline) }}; start {{ time(one.start, now) }}</dd></div>
           <div><dt>{{ one.outcome === 'open' ? 'Now' : 'Outcome' }}</dt><dd>{{ one.outcome === 'open' ? (one.likely === null ? 'not known' : percent(one.likely) + ' likely') + ', ' + fate(one) : fate(one) }}</dd></div>
         </dl>
-        <h3>What was done</h3>
+        <h3>Actions</h3>
         <ol v-if="one.done.length" class="fs-acts"><li v-for="(act, k) in one.done" :key="k"><time :title="fullTime(act.at)">{{ time(act.at, now) }}</time><span><b>{{ act.action }} {{ act.target }}</b>: {{ act.state }}<small v-if="act.reason">{{ reason(act.reason, now) }}</small></span></li></ol>
         <p v-else class="fs-soft">Nothing so far.</p>
       </div>

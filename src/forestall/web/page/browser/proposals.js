@@ -15,7 +15,7 @@ export const Proposals = {
     others() { return this.proposals.proposals.filter((one) => one.state !== "proposed"); },
     shownWaiting() { return pageOf(this.waiting, this.waits, 12); },
     shown() { return pageOf(this.others, this.page, 20); },
-    lead() { return this.waiting.length ? `${plural(this.waiting.length, "proposal")} ${this.waiting.length === 1 ? "waits" : "wait"} for a decision.` : "Nothing waits for a decision."; },
+    lead() { return this.waiting.length ? `${plural(this.waiting.length, "proposal")} ${this.waiting.length === 1 ? "awaits" : "await"} a decision.` : "No proposal awaits a decision."; },
   },
   methods: {
     away, count, fullTime, reason, time,
@@ -65,9 +65,9 @@ export const Proposals = {
   <pager :total="waiting.length" :size="12" v-model="waits" what="proposals"></pager>
 </section>
 <section class="fs-panel" aria-labelledby="fs-lately-title">
-  <h2 id="fs-lately-title">Decided and done lately</h2>
-  <p v-if="!others.length" class="fs-empty">Nothing was decided or done yet.</p>
-  <div v-else class="fs-scroll"><table class="fs-table" aria-label="Decided and done lately">
+  <h2 id="fs-lately-title">Recent decisions and actions</h2>
+  <p v-if="!others.length" class="fs-empty">No decisions or actions yet.</p>
+  <div v-else class="fs-scroll"><table class="fs-table" aria-label="Recent decisions and actions">
     <thead><tr><th scope="col">Decided</th><th scope="col">Action</th><th scope="col">Target</th><th scope="col">State</th><th scope="col">Reason</th><th scope="col">Last word</th></tr></thead>
     <tbody><tr v-for="one in shown" :key="one.id"><th scope="row" :title="fullTime(one.decided)">{{ time(one.decided, now) }}</th><td>{{ one.action }}</td><td class="fs-target">{{ one.target }}</td><td>{{ one.state }}</td><td class="fs-long">{{ reason(one.reason, now) }}</td><td class="fs-long">{{ one.why || '-' }}</td></tr></tbody>
   </table></div>

@@ -11,7 +11,7 @@ const CONSENTS = [
 
 // What became of promises like one of some probability.
 export const recordWords = (one) =>
-  one.words || (one.made ? `said ${percent(one.low)} to ${percent(one.high)}: ${count(one.made)}, kept ${count(one.kept)}` : `said ${percent(one.low)} to ${percent(one.high)}: none yet`);
+  one.words || (one.made ? `stated ${percent(one.low)} to ${percent(one.high)}: ${count(one.made)}, kept ${count(one.kept)}` : `stated ${percent(one.low)} to ${percent(one.high)}: none yet`);
 
 export const Quote = {
   props: { now: Number, cluster: Object, viewer: Object },
@@ -43,7 +43,7 @@ export const Quote = {
         return quote.by ? `${job} ${question.nodes === 1 ? "is" : "are"} done by ${time(question.by, this.now)} with ${percent(quote.by.probability)}.` : `${job}: no offer ends by ${time(question.by, this.now)}.`;
       if (!quote.offers.length) return `${job}: no offer.`;
       const first = quote.offers[0], best = quote.offers.reduce((a, b) => (b.probability > a.probability ? b : a));
-      return `${job}: done by ${time(first.deadline, this.now)} with ${percent(first.probability)}` + (best === first ? "." : `; waiting until ${time(best.deadline, this.now)} buys ${percent(best.probability)}.`);
+      return `${job}: done by ${time(first.deadline, this.now)} with ${percent(first.probability)}` + (best === first ? "." : `; waiting until ${time(best.deadline, this.now)} gives ${percent(best.probability)}.`);
     },
   },
   methods: {
@@ -100,12 +100,12 @@ export const Quote = {
   <form class="fs-form" @submit.prevent="ask">
     <div class="fs-pair">
       <label>Nodes<input class="fs-field" name="nodes" type="number" min="1" step="1" required v-model="nodes"></label>
-      <label>Time at most<input class="fs-field" name="time" required v-model="limit" aria-describedby="fs-time-help" autocomplete="off" spellcheck="false"><small id="fs-time-help">such as 90m, 6h, 2d or 6:00:00</small></label>
+      <label>Time limit<input class="fs-field" name="time" required v-model="limit" aria-describedby="fs-time-help" autocomplete="off" spellcheck="false"><small id="fs-time-help">such as 90m, 6h, 2d or 6:00:00</small></label>
     </div>
     <label>Done by <i>(optional)</i><input class="fs-field" name="by" type="datetime-local" v-model="by" aria-describedby="fs-by-help"><small id="fs-by-help">in your time, {{ zone }}</small></label>
     <div class="fs-chips" role="group" aria-label="Deadlines"><button v-for="[words, at] in suggestions" :key="words" type="button" @click="by = localField(at)">{{ words }}</button><button v-if="by" type="button" @click="by = ''">no deadline</button></div>
     <div class="fs-pair">
-      <label>Least probability<span class="fs-unit"><input class="fs-field" name="percent" type="number" min="1" max="99.99" step="any" required v-model="least"><span aria-hidden="true">%</span></span></label>
+      <label>Minimum probability<span class="fs-unit"><input class="fs-field" name="percent" type="number" min="1" max="99.99" step="any" required v-model="least"><span aria-hidden="true">%</span></span></label>
       <label>Partition <i>(optional)</i><input class="fs-field" name="partition" v-model="partition" autocomplete="off" spellcheck="false"></label>
       <label>Features <i>(optional)</i><input class="fs-field" name="features" v-model="features" placeholder="a100|h100" autocomplete="off" spellcheck="false"></label>
     </div>
@@ -136,7 +136,7 @@ export const Quote = {
     </ol>
     <p v-if="offers.length && !expired" class="fs-soft">Offers hold for {{ duration(Math.max(0, offers[0].expires - now)) }} more.</p>
   </section>
-  <section v-if="!answer && !made" class="fs-panel fs-hint"><h2>Offers</h2><p class="fs-soft">You get a short list: when the job starts, by when it is done, how probable that is, and why. A later deadline buys a higher probability. Each offer shows its record: how often promises like it were kept.</p></section>
+  <section v-if="!answer && !made" class="fs-panel fs-hint"><h2>Offers</h2><p class="fs-soft">You get a short list: when the job starts, by when it is done, how probable that is, and why. A later deadline has a higher probability. Each offer shows its record: how often promises like it were kept.</p></section>
   <section v-if="taking" class="fs-panel" ref="order" aria-labelledby="fs-order-title">
     <h2 id="fs-order-title">Take the offer</h2>
     <p class="fs-lead">{{ percent(taking.probability) }} by {{ time(taking.deadline, now) }} on {{ answer.question.nodes }} {{ answer.question.nodes === 1 ? 'node' : 'nodes' }} for {{ duration(answer.time) }}.</p>
@@ -151,7 +151,7 @@ export const Quote = {
       <fieldset><legend>To keep the promise, forestall may</legend>
         <label v-for="[one, words, why] in consentList" :key="one" class="fs-check"><input type="checkbox" :value="one" v-model="consents"><span>{{ words }}<small>{{ why }}</small></span></label>
       </fieldset>
-      <p v-if="held === 'off'" class="fs-note">The keeper is off: the promise is recorded, and nothing is done for it.</p>
+      <p v-if="held === 'off'" class="fs-note">The keeper is off: the promise is recorded, but not enforced.</p>
       <p v-if="refused" class="fs-trouble" role="alert">{{ refused }}</p>
       <div class="fs-actions"><button class="fs-button fs-primary" type="submit" :disabled="sending">{{ sending ? 'Submitting…' : 'Submit the job' }}</button><button class="fs-button" type="button" @click="taking = null">Cancel</button></div>
     </form>

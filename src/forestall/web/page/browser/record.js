@@ -1,4 +1,4 @@
-// How well the word was kept, who predicted how well, and what actions cost and saved.
+// How well promises were kept, who predicted how well, and what actions cost and saved.
 
 import { count, evenPercent, nodeHours, percent, plural } from "forestall-page/format.js";
 
@@ -7,7 +7,7 @@ export const Calibration = {
   computed: {
     points() { return this.deciles.filter((one) => one.kept + this.missed(one) > 0); },
     most() { return Math.max(1, ...this.points.map((one) => this.settled(one))); },
-    label() { return "Share of promises that were kept against the probability that was said: " + this.points.map((one) => `said ${percent(one.said)}, kept ${percent(one.kept / this.settled(one))}`).join("; "); },
+    label() { return "Share of promises that were kept over the stated probability: " + this.points.map((one) => `said ${percent(one.said)}, kept ${percent(one.kept / this.settled(one))}`).join("; "); },
   },
   methods: {
     settled: (one) => one.made - one.void,
@@ -39,10 +39,10 @@ export const Record = {
     said() { return this.deciles.reduce((sum, one) => sum + one.said * (one.made - one.void), 0) / Math.max(1, this.settled); },
     off() { return this.deciles.filter((one) => one.made > one.void && (one.said < one.least || one.said > one.most)).length; },
     lead() {
-      if (this.settled === 1) return `One promise is settled: it was ${this.kept ? "kept" : "missed"}; ${percent(this.said)} was said.`;
+      if (this.settled === 1) return `One promise is settled: it was ${this.kept ? "kept" : "missed"}; ${percent(this.said)} was stated.`;
       if (!this.settled) return "No promise is settled yet: there is no record.";
-      const words = `Of ${plural(this.settled, "settled promise")}, ${percent(this.kept / this.settled)} were kept; ${percent(this.said)} was said on average.`;
-      return words + (this.off ? ` In ${plural(this.off, "decile")}, what was said lies outside the 95 % interval of what was kept.` : " What was said lies within the 95 % interval of what was kept in every decile.");
+      const words = `Of ${plural(this.settled, "settled promise")}, ${percent(this.kept / this.settled)} were kept; ${percent(this.said)} was stated on average.`;
+      return words + (this.off ? ` In ${plural(this.off, "decile")}, the stated probability lies outside the 95 % interval of the share kept.` : " In every decile the stated probability lies within the 95 % interval of the share kept.");
     },
     predictors() { return [...this.record.predictors].sort((a, b) => a.brier - b.brier); },
     best() {
@@ -52,11 +52,11 @@ export const Record = {
     costs() { return this.record.costs || []; },
     gain() {
       const sum = (name) => this.costs.reduce((all, one) => all + one[name], 0);
-      if (!this.costs.length) return "Nothing was done yet.";
-      const cost = `All actions cost ${nodeHours(sum("spent"))}, against doing nothing.`;
+      if (!this.costs.length) return "No actions yet.";
+      const cost = `All actions cost ${nodeHours(sum("spent"))}, compared with doing nothing.`;
       const judged = sum("judged"), came = sum("came");
-      if (!judged) return `${cost} Of none is it known yet whether its failure came.`;
-      return `${cost} Of ${plural(judged, "action")} it is known whether the failure came: it came in ${count(came)}, and ${nodeHours(sum("realised"))} were saved; ${nodeHours(sum("expected"))} were expected.`;
+      if (!judged) return `${cost} For none of them is it known yet whether the failure came.`;
+      return `${cost} For ${plural(judged, "action")} it is known whether the failure came: it did in ${count(came)}, and ${nodeHours(sum("realised"))} were saved; ${nodeHours(sum("expected"))} were expected.`;
     },
     judgedAny() { return this.costs.some((one) => one.judged > 0); },
   },
@@ -64,11 +64,11 @@ export const Record = {
   template: `
 <div class="fs-columns">
 <section class="fs-panel fs-wide" aria-labelledby="fs-kept-title">
-  <h2 id="fs-kept-title">How well the word was kept</h2>
+  <h2 id="fs-kept-title">How well promises were kept</h2>
   <p class="fs-lead">{{ lead }}</p>
   <div v-if="settled" class="fs-beside">
-    <figure><calibration :deciles="deciles"></calibration><figcaption class="fs-soft">On the diagonal, as many promises were kept as was said. Bars are 95 % intervals (Wilson); larger points stand for more promises.</figcaption></figure>
-    <div class="fs-scroll"><table class="fs-table" aria-label="Said and kept, by deciles">
+    <figure><calibration :deciles="deciles"></calibration><figcaption class="fs-soft">On the diagonal the share kept equals the stated probability. Bars are 95 % intervals (Wilson); larger points stand for more promises.</figcaption></figure>
+    <div class="fs-scroll"><table class="fs-table" aria-label="Stated and observed, by deciles">
       <thead><tr><th scope="col">Said, from</th><th scope="col" class="fs-n">Promises</th><th scope="col" class="fs-n">Kept</th><th scope="col" class="fs-n">Void</th><th scope="col" class="fs-n">Said, mean</th><th scope="col" class="fs-n">Kept, share</th><th scope="col" class="fs-n">95 % interval</th></tr></thead>
       <tbody><tr v-for="one in deciles" :key="one.low"><th scope="row">{{ percent(one.low) }} to {{ percent(one.high) }}</th><td class="fs-n">{{ count(one.made) }}</td><td class="fs-n">{{ count(one.kept) }}</td><td class="fs-n">{{ count(one.void) }}</td><td class="fs-n">{{ evenPercent(one.said) }}</td><td class="fs-n">{{ share(one) }}</td><td class="fs-n">{{ range(one) }}</td></tr></tbody>
     </table></div>
@@ -81,7 +81,7 @@ export const Record = {
     <thead><tr><th scope="col">Predictor</th><th scope="col" class="fs-n">Predictions</th><th scope="col" class="fs-n">Failures</th><th scope="col" class="fs-n">Said, mean</th><th scope="col" class="fs-n">Came, share</th><th scope="col" class="fs-n">Brier score</th></tr></thead>
     <tbody><tr v-for="one in predictors" :key="one.name"><th scope="row">{{ one.name }}</th><td class="fs-n">{{ count(one.told) }}</td><td class="fs-n">{{ count(one.came) }}</td><td class="fs-n">{{ evenPercent(one.said) }}</td><td class="fs-n">{{ one.told ? evenPercent(one.came / one.told) : '-' }}</td><td class="fs-n">{{ one.told ? one.brier.toFixed(4) : '-' }}</td></tr></tbody>
   </table></div>
-  <p class="fs-soft fs-note">Counted are predictions that mattered to a decision, and whose time is over. Of Brier scores the lower is better.</p>
+  <p class="fs-soft fs-note">Only predictions that affected a decision and whose window is over are counted. A lower Brier score is better.</p>
 </section>
 <section v-if="viewer.operates" class="fs-panel fs-wide" aria-labelledby="fs-costs-title">
   <h2 id="fs-costs-title">What actions cost and saved</h2>
@@ -90,7 +90,7 @@ export const Record = {
     <thead><tr><th scope="col">Action</th><th scope="col">Role</th><th scope="col" class="fs-n">Proposed</th><th scope="col" class="fs-n">Done</th><th scope="col" class="fs-n">Cost</th><th scope="col" class="fs-n">Expected to save</th><th scope="col" class="fs-n">Known</th><th scope="col" class="fs-n">Failures</th><th scope="col" class="fs-n">Expected of these</th><th scope="col" class="fs-n">Saved</th><th scope="col" class="fs-n">95 % interval</th></tr></thead>
     <tbody><tr v-for="one in costs" :key="one.role + one.action"><th scope="row">{{ one.action }}</th><td>{{ one.role }}</td><td class="fs-n">{{ count(one.proposed) }}</td><td class="fs-n">{{ count(one.done) }}</td><td class="fs-n">{{ nodeHours(one.spent) }}</td><td class="fs-n">{{ nodeHours(one.saved) }}</td><td class="fs-n">{{ count(one.judged) }}</td><td class="fs-n">{{ one.judged ? count(one.came) : '-' }}</td><td class="fs-n">{{ one.judged ? nodeHours(one.expected) : '-' }}</td><td class="fs-n">{{ one.judged ? nodeHours(one.realised) : '-' }}</td><td class="fs-n">{{ one.judged ? nodeHours(one.least) + ' to ' + nodeHours(one.most) : '-' }}</td></tr></tbody>
   </table></div>
-  <p v-if="judgedAny" class="fs-soft fs-note">Known: it was seen whether the failure came because of which this was done. Only failures that were seen saved something. The interval is that of the number of failures.</p>
+  <p v-if="judgedAny" class="fs-soft fs-note">Known: actions for which it is known whether the expected failure came. Only observed failures count as savings. The interval is that of the number of failures.</p>
 </section>
 </div>`,
 };

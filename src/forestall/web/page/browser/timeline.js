@@ -129,7 +129,7 @@ export const Timeline = {
         </div>
       </template>
     </div>
-    <p class="fs-soft fs-keys"><span><i class="fs-bar fs-runs"></i>runs</span><span><i class="fs-bar"></i>planned</span><span><i class="fs-bar fs-runs fs-sure"></i><i class="fs-bar fs-sure"></i>the same, with a promise</span><span><i class="fs-mark"><i></i></i>its deadline, and how likely it is kept</span><span><i class="fs-mark fs-risky"><i></i></i>less likely than was said</span></p>
+    <p class="fs-soft fs-keys"><span><i class="fs-bar fs-runs"></i>runs</span><span><i class="fs-bar"></i>planned</span><span><i class="fs-bar fs-runs fs-sure"></i><i class="fs-bar fs-sure"></i>the same, with a promise</span><span><i class="fs-mark"><i></i></i>its deadline, and how likely it is kept</span><span><i class="fs-mark fs-risky"><i></i></i>less likely than stated</span></p>
   </template>
   <div v-else class="fs-scroll"><table class="fs-table" aria-label="Jobs">
     <thead><tr><th scope="col" class="fs-n">Job</th><th scope="col">Name</th><th scope="col">User</th><th scope="col">State</th><th scope="col" class="fs-n">Nodes</th><th scope="col">Start</th><th scope="col">Ends by</th><th scope="col">Promised by</th><th scope="col" class="fs-n">Said</th><th scope="col" class="fs-n">Likely now</th></tr></thead>
