@@ -93,11 +93,13 @@ def main() -> None:
         own, learning = last[0] - start, last[1]
         share = own / passed + learning / 3600
         print(f"start-up: {start:.2f} s of CPU time, once")
-        print(f"sampling: {own:.2f} s in {passed:.0f} s ({own / passed:.3%} of one processor)")
-        print(f"learning: {learning:.2f} s each hour ({learning / 3600:.3%}), "
+        print(
+            f"sampling: {own:.2f} s in {passed:.0f} s ({100 * own / passed:.3f} % of one processor)"
+        )
+        print(f"learning: {learning:.2f} s each hour ({100 * learning / 3600:.3f} %), "
               f"{told['forecast_memory'] / 1e6:.0f} MB while it lasts")  # fmt: skip
-        print(f"together: {share:.3%} of one processor (limit {CPU:.0%}), "
-              f"{share / (os.cpu_count() or 1):.3%} of the machine")  # fmt: skip
+        print(f"together: {100 * share:.3f} % of one processor (limit {100 * CPU:.0f} %), "
+              f"{100 * share / (os.cpu_count() or 1):.3f} % of the machine")  # fmt: skip
         print(f"memory:   {most / 1e6:.1f} MB (limit {MEMORY / 1e6:.0f} MB)")
         assert not math.isnan(share)
         sys.exit(0 if share < CPU and max(most, told["forecast_memory"]) < MEMORY else 1)

@@ -151,7 +151,7 @@ def test_an_agent_that_does_not_run_or_hangs_is_told(tmp_path: Path) -> None:
     assert "no agent is running here" in trouble(tmp_path, STATUS, 2003.0)
     with only_agent(tmp_path):
         assert trouble(tmp_path, STATUS, 2003.0) == ""
-        assert "status is of 61 s ago" in trouble(tmp_path, STATUS, 2061.0)
+        assert "status is 61 s old" in trouble(tmp_path, STATUS, 2061.0)
         assert facts(tmp_path, 2003.0) == {**STATUS, "running": True, "age": 3.0}
         assert (
             f"process {os.getpid()}, last sample 3 s ago"

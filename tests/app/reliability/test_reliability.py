@@ -129,7 +129,8 @@ def test_a_machine_that_changes(power: float, way: str) -> None:
     process = change["power_law"]
     assert process["shape_low"] < 1 / power < process["shape_high"]
     text = words.on_trend(told)
-    assert f"The failure rate {dict(fewer='fell', more='rose')[way]}" in text
+    moved = {"fewer": "fell", "more": "rose"}[way]
+    assert f"The failure rate {moved}" in text
     assert "fits no year" in text
     rates = [row["rate"] for row in told["years"]]
     assert rates == sorted(rates, reverse=way == "fewer")

@@ -92,7 +92,7 @@ def test_no_requeue_is_no_consent(tmp_path: Path) -> None:
         (("-N", "16-16"), None),
         (("--array=1-3",), "a promise is of one job"),
         (("--deadline=now+1h",), "would end a late job"),
-        (("-H",), "--hold has no place"),
+        (("-H",), "--hold cannot be used"),
         (("--wrap=x",), "a script is needed"),
         (("--gres",), "has no value"),
         (("extra",), "no option of sbatch"),
