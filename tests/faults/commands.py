@@ -62,7 +62,8 @@ def _manual(folder: Path) -> Any:
     return held_in(folder / "man") if (folder / "man" / "forestall.1").exists() else {}
 
 
-def _fleet(folder: Path) -> None:
+def fleet(folder: Path) -> None:
+    """Write the file of a fleet of two nodes."""
     (folder / "fleet.toml").write_text("[nodes]\na = 4\nb = 4\n")
 
 
@@ -167,7 +168,7 @@ ROWS: Mapping[str, Row] = {
     ),
     "machines foresee": Row(
         "machines foresee a --fleet T/ --at 2030-01-01T00:00:00", "", "predictions.csv", _foreseen,
-        given=_fleet, adds=True,
+        given=fleet, adds=True,
     ),
     "serve files": Row("serve files --dir T/etc", "", "etc", again=False),
 }  # fmt: skip

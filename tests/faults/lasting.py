@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from faults.commands import fleet
 
 VAULT = "--store T/a --store T/b --store T/c --data 2 --parity 1"
 
@@ -20,6 +23,7 @@ class Lasting:
     prints : whether it tells something that must not be lost, so that it ends where it cannot
     here : whether it needs the current folder
     told : whether it tells of itself on standard error
+    given : writes what stands in T before
     """
 
     words: str
@@ -28,6 +32,7 @@ class Lasting:
     prints: bool = False
     here: bool = False
     told: bool = False
+    given: Callable[[Path], object] = lambda _: None
 
 
 LASTING: Mapping[str, Lasting] = {
@@ -46,6 +51,9 @@ LASTING: Mapping[str, Lasting] = {
         "storage serve T/stored --port 0", "Serving", prints=True,
     ),
     "storage watch": Lasting("storage watch --store T/a --every 1s --for 1s", full=0, prints=True),
+    "machines watch": Lasting(
+        "machines watch --fleet T/ --for 1s", prints=True, full=0, given=fleet,
+    ),
     "serve": Lasting(
         "serve --simulated --ledger sqlite:///T/l.db --port 0", "http://", prints=True, told=True,
     ),

@@ -164,24 +164,31 @@ def test_what_changes_nothing(bench: Bench, row: Row, fault: str) -> None:
     assert litter(bench.target) == []
 
 
-def commands_that_write() -> set[str]:
-    """Return the commands that take a place to write results to."""
-    found = set()
+def walked(whole: typer.Typer) -> Iterator[tuple[str, Any]]:
+    """Yield each command with its name; also groups, which may do something by themselves."""
 
-    def walk(command: Any, path: tuple[str, ...]) -> None:
-        inner = getattr(command, "commands", None)
-        if inner is None:
-            if any(one.name in ("out", "openmetrics") for one in command.params):
-                found.add(" ".join(path))
-            return
+    def walk(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         if hasattr(command, "plain"):  # its commands are the plain form with some of its options
-            return walk(command.plain, path)
+            yield from walk(command.plain, path)
+            return
+        yield " ".join(path), command
+        if getattr(command, "commands", None) is None:
+            return
         context = command.make_context("x", [], resilient_parsing=True)
         for name in command.list_commands(context):
-            walk(command.get_command(context, name), (*path, name))
+            yield from walk(command.get_command(context, name), (*path, name))
 
-    walk(typer.main.get_command(app), ())
-    return found
+    yield from walk(typer.main.get_command(whole), ())
+
+
+def commands_that_write() -> set[str]:
+    """Return the commands that take a place to write results to."""
+    return {
+        name
+        for name, command in walked(app)
+        if getattr(command, "commands", None) is None
+        and any(one.name in ("out", "openmetrics") for one in command.params)
+    }
 
 
 def test_each_command_that_writes_has_a_row() -> None:

@@ -120,6 +120,9 @@ FINDS = (
     Find("day.csv", b"vm,t000,t001,t002\nvm0,1,2,3\nn0,4,5,6\n",
          "assess collection failures.csv --metrics {}", "both end in 0"),
     Find("alarms.csv", b"time,node\n100,1\n", "assess alarms {} --failures failures.csv", "", 0),
+    Find("l.db.tokens", b'{"version": 1, "tokens": [{"name": "a", "role": "user", "hash": "cb",'
+         b' "made": 4611686018427387904}]}', "serve token list --ledger sqlite:///l.db",
+         "made 4611686018427387904 s after 1970"),
     Find("l.db.tokens", b'{"version": [' + b"null, " * 2000 + b"null]}",
          "serve token list --ledger sqlite:///l.db", "of version [None, None"),
     Find("run/summary.json", b'{"parameters": {"nodes": "' + b"x" * 200_000 + b'"}}',
@@ -140,7 +143,7 @@ def test_what_was_found(
     job_log(tmp_path / "jobs.csv", 10)
     failure_log(tmp_path / "failures.csv")
     (tmp_path / "sacct.txt").write_bytes(recorded("sacct.jobs.txt"))
-    (tmp_path / find.name).parent.mkdir(exist_ok=True)
+    (tmp_path / find.name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / find.name).write_bytes(find.content)
     (tmp_path / find.name).chmod(0o600)
     before = set(tmp_path.iterdir())

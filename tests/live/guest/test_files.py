@@ -123,7 +123,7 @@ class TestLog:
     def test_lines_that_are_none_are_left_out(self, files: GuestFiles) -> None:
         files.log("stopped", "load 90%", load=0.9)
         with (files.place / "log.jsonl").open("a") as file:
-            file.write('{"time": 1}\nxyz\n')
+            file.write('{"time": 1}\nxyz\n{"time": 999999999999999, "state": "a", "why": ""}\n')
         files.log("lowered", "load 50%")
         assert [one["state"] for one in files.entries()] == ["stopped", "lowered"]
         assert files.entries()[0]["load"] == 0.9

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 
 from forestall.live.guest.processes import is_there
 from forestall.model.errors import ParameterError, TraceError, of_system
+from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.atomic import atomic_path, flush
 from forestall.traces.files.documents import json_of
 from forestall.traces.files.records import record_of, refused
@@ -232,10 +233,11 @@ class GuestFiles:
             try:
                 entry = json_of(line)
                 said = {name: entry[name] for name in _LogLine._fields}
-                record_of(_LogLine, said)
+                sound = record_of(_LogLine, said).time < MAX_SECONDS
             except (ValueError, TypeError, LookupError, ParameterError):
                 continue
-            found.append(entry)
+            if sound:
+                found.append(entry)
         return found
 
     @contextmanager

@@ -24,6 +24,7 @@ from typing import Final
 
 from forestall.model.errors import InputError, ParameterError, TraceError, brief, of_system
 from forestall.model.live.desk import SeenRole, Viewer
+from forestall.model.units import MAX_SECONDS
 from forestall.traces.files.atomic import atomic_path
 from forestall.traces.files.documents import json_of
 from forestall.traces.files.records import record_of
@@ -149,6 +150,8 @@ def _read(path: Path) -> Iterator[KeptToken]:
             kept = record_of(KeptToken, one)
             if kept.role not in ROLES or not kept.hash.isascii() or not _NAME.fullmatch(kept.name):
                 raise ValueError("no name, no role, or no hash")
+            if kept.made >= MAX_SECONDS:
+                raise ValueError(f"made {kept.made} s after 1970")
             yield kept
     except (ValueError, TypeError, LookupError, ParameterError) as error:
         raise TraceError(path, f"is no file of tokens: {error}") from None

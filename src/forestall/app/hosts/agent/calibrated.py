@@ -7,6 +7,7 @@ from typing import Final
 
 from forestall.model.errors import TraceError, brief
 from forestall.traces.files.documents import json_of
+from forestall.traces.files.findings import shown
 
 CALIBRATION: Final = "calibration.json"
 
@@ -31,7 +32,7 @@ def calibrated(folder: Path) -> dict[str, float]:
     for name in ("th1", "th2"):
         value = told.get(name) if isinstance(told, dict) else None
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise TraceError(path, f"{value!r} is no threshold; expected 0 to 1", field=name)
+            raise TraceError(path, f"{shown(value)} is no threshold; expected 0 to 1", field=name)
         found[name] = float(value)
     if found["th1"] > found["th2"]:
         raise TraceError(path, f"th1 is above th2: {found['th1']:g} and {found['th2']:g}")
