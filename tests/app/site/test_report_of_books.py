@@ -565,3 +565,21 @@ def test_python_and_the_command_line_say_in_their_own_words_where_the_rest_is() 
     whole = "Shortened. All of it: text(full=True), save(PATH), json."
     assert reports.text_of(made).endswith(f"{whole}\n")
     assert text_of(made).endswith("Shortened. All of it: --full, --out report.html, --json.\n")
+
+
+@pytest.mark.parametrize(
+    ("most", "learn", "times"), [(10, True, 1), (10, False, 0), (100, True, 0)]
+)
+def test_a_first_report_comes_before_quotes_are_learned(
+    most: int, learn: bool, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "MANY_JOBS", most)
+    early: list[SiteFindings] = []
+    whole = report(small_site(), replace(ASKED, learn=learn), early=early.append)
+    assert len(early) == times
+    assert reports.LEARNING not in whole.headline
+    for first in early:
+        assert first.headline == f"{whole.headline} {reports.LEARNING}"
+        assert reports.LEARNING in reports.page(first)
+        assert [one.key for one in first.sections] == [one.key for one in whole.sections]
+        assert first.advice == whole.advice

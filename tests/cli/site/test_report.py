@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.calls import call
 from forestall.adapters.slurm.queue import SNAPSHOT
+from forestall.app.site import report as site_report
 
 Capsys = pytest.CaptureFixture[str]
 DAY = 86_400
@@ -209,3 +212,32 @@ def test_quotes_are_learned_unless_told_not_to(capsys: Capsys, files: tuple[Path
     ]
     assert [one["asked"]["learn"] for one in asked] == [True, False]
     assert [one["options"].get("--no-learn") for one in asked] == [None, "yes"]
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_first_page_is_replaced(
+    stopped: bool, capsys: Capsys, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    make, page = site_report.make, tmp_path / "page.html"
+
+    def slow(*given: Any) -> Any:
+        *others, early = given
+        made = make(*others)
+        early(replace(made, headline="First."))
+        assert "First." in page.read_text()
+        if stopped:
+            raise KeyboardInterrupt
+        return made
+
+    monkeypatch.setattr(site_report, "make", slow)
+    done = call(capsys, "report", *files, "--out", page)
+    said = f"Written: {page}; quotes are being learned, then it is replaced.\n"
+    assert done.err.startswith(said)
+    assert ("First." in page.read_text()) == stopped
+    if stopped:
+        assert done.code == 130
+        assert done.err == f"{said}forestall: interrupted; {page} is the first page\n"
+    else:
+        assert done.code == 0
+        assert f"Written: {page}" in done.out

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import pydoc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,3 +79,15 @@ def test_no_records_and_strange_options_are_refused() -> None:
         fs.interval(mttf="4d", checkpoint_cost="5m", since="90d")
     with pytest.raises(fs.errors.ParameterError, match="results of runs"):
         fs.compare()
+
+
+def test_futures_of_jobs_that_have_ended_need_a_moment(tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs.txt"
+    jobs.write_text(
+        "JobID|User|State|Submit|Start|End|NNodes|NodeList\n"
+        "1|ann|COMPLETED|1700000000|1700000100|1700000900|1|n1\n"
+    )
+    with pytest.raises(fs.errors.ParameterError, match=r"^at: is missing.*when the records end"):
+        fs.queue_futures(jobs)
+    with pytest.raises(fs.errors.ParameterError, match=r"^at: '2023-11-14.*there are none then"):
+        fs.queue_futures(jobs, at="2023-11-14T22:28:20")

@@ -6,7 +6,7 @@ renderers of `forestall.show`), which therefore cannot differ.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -58,6 +58,14 @@ and, where it gives advice, ``advice(site, asked)``; or ``study(site, asked)``, 
 take."""
 NEED_WAITS: Final = {"waits": "How long jobs wait", "promises": "What promises would be worth"}
 """Sections, with their titles, that mean nothing where a log does not tell when jobs started."""
+LEARNED: Final = "promises"
+"""Key of the section whose quotes are learned, which takes longer than all others."""
+MANY_JOBS: Final = 10_000
+"""Jobs from which on learning takes so long that a first report is worth having."""
+LEARNING: Final = (
+    "A first page: quotes are being learned from these jobs, which takes minutes; then this page "
+    "is replaced."
+)
 ADVICE: Final = "advice"
 """Key of the section that says itself why there is nothing to do."""
 
@@ -163,15 +171,18 @@ def make(
     assumed: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    early: Callable[[SiteFindings], None] | None = None,
 ) -> SiteFindings:
     """Return the report on what is `given`; `assumed` are fields of `Asked`, `options` what to say
-    that was chosen. Raises TraceError and ParameterError for unusable input."""
+    that was chosen; `early` gets a first report where the whole one takes long. Raises TraceError
+    and ParameterError for unusable input."""
     fields = assumed or {}
     site = sources.gather(given)
     asked = sources.asked_of(site, given, **fields)
     site = sources.cut(site, asked)
     told = "checkpoint_interval" in fields
-    made = report(site, asked, told=told, options=options, progress=progress)
+    first = None if early is None else lambda made: early(all_named(made, given.spell))
+    made = report(site, asked, told=told, options=options, progress=progress, early=first)
     return all_named(made, given.spell)
 
 
@@ -183,11 +194,13 @@ def report(
     told: bool = False,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    early: Callable[[SiteFindings], None] | None = None,
 ) -> SiteFindings:
     """Return the report on records that are cut to what was `asked`; `sections` are modules by key.
 
     `told` says whether the checkpoint interval was told rather than assumed; `progress` is told of
-    each section that is done.
+    each section that is done. Where quotes are learned from many jobs, `early` gets the report with
+    quotes that are not, first.
     """
     steps = len(sections) + 1
     found = own.study(site, asked, told=told)
@@ -196,16 +209,37 @@ def report(
     for done, (key, name) in enumerate(sections.items(), 1):
         if progress is not None:
             progress(done, steps)
+        if early is not None and key == LEARNED and _learns_long(site, asked):
+            part, _ = one_section(key, name, site, replace(asked, learn=False))
+            first = _found(site, asked, [*made, part], advice, found, options)
+            early(replace(first, headline=f"{first.headline} {LEARNING}"))
         part, more = one_section(key, name, site, asked)
         made.append(part)
         advice += more
+    if progress is not None:
+        progress(steps, steps)
+    return _found(site, asked, made, advice, found, options)
+
+
+def _learns_long(site: SiteRecords, asked: Asked) -> bool:
+    return asked.learn and site.accounting is not None and len(site.accounting) > MANY_JOBS
+
+
+def _found(
+    site: SiteRecords,
+    asked: Asked,
+    sections: Sequence[Section],
+    advice: Sequence[Advice],
+    study: own.AdviceFound,
+    options: Mapping[str, Any] | None,
+) -> SiteFindings:
+    """Return what sections say, with what to do about it."""
     if of_two_machines(site.cleanings()):
         advice = [one for one in advice if "node" not in one.labels]
     ordered = in_order(advice)
+    made = list(sections)
     # Where there is nothing to do, that is no news to begin with.
-    made.insert(0 if ordered else len(made), advice_section(ordered, asked, found))
-    if progress is not None:
-        progress(steps, steps)
+    made.insert(0 if ordered else len(made), advice_section(ordered, asked, study))
     return SiteFindings.of(site, asked, made, ordered, options)
 
 

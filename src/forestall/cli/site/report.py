@@ -79,8 +79,23 @@ def report(
     metrics_place(openmetrics, as_json=as_json)
     target = None if out is None else page_place(out, force=force)
 
-    with ProgressBar("report", quiet=quiet) as bar:
-        made = site_report.make(given, assumed.told(), _options(given.paths, options, assumed), bar)
+    written: list[Path] = []
+
+    def early(made: SiteFindings) -> None:
+        assert target is not None
+        written.append(show_page.write_page(target, site_report.page(made)))
+        if not quiet:
+            say(f"Written: {target}; quotes are being learned, then it is replaced.", error=True)
+
+    first = None if target is None else early
+    told = _options(given.paths, options, assumed)
+    try:
+        with ProgressBar("report", quiet=quiet) as bar:
+            made = site_report.make(given, assumed.told(), told, bar, first)
+    except KeyboardInterrupt:
+        if written:
+            raise KeyboardInterrupt(f"interrupted; {target} is the first page") from None
+        raise
     if target is not None:
         with ProgressBar("figures", quiet=quiet) as bar:
             text = site_report.page(made, bar)

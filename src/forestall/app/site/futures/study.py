@@ -167,10 +167,10 @@ def find(
     queue = queue_at(site, now)
     if not len(queue.snapshot):
         told = sources.spoken(now, dated)
-        allowed = (
-            f"a time at which jobs of {records.source} run or wait; there are none at this time"
-        )
-        raise ParameterError("at", told, allowed)
+        allowed = f"a time at which jobs of {records.source} run or wait; there are none "
+        if asked.at is None:
+            raise ParameterError("at", None, f"{allowed}when the records end ({told})")
+        raise ParameterError("at", told, f"{allowed}then")
     most = sum(queue.snapshot.nodes)
     if drain is not None and drain.nodes > most:
         raise ParameterError("drain", asked.drain, f"no more than the {most:,} nodes there are")
