@@ -173,6 +173,15 @@ def test_a_period_that_the_samples_do_not_fill_is_refused(period: int) -> None:
         host_traces_of_metrics(metrics_of(rows), period=period)
 
 
+def test_one_wrong_time_makes_no_grid_that_nothing_stands_in() -> None:
+    rows = [(60 * k, 0, 0.5, 0.5) for k in range(200)]
+    wrong = "200,000 places empty.*the last two times are 11940 and 2412000000 s"
+    with pytest.raises(TraceError, match=wrong):
+        host_traces_of_metrics(metrics_of([*rows, (2_412_000_000, 0, 0.5, 0.5)]))
+    later = [*rows, (60 * 200_000, 0, 0.5, 0.5)]  # as sparse, but small
+    assert host_traces_of_metrics(metrics_of(later)).samples == 200_001
+
+
 def test_a_grid_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "left", lambda: 16_000 * host_traces.COPIES)
     rows = [(0, 0, 0.5, 0.5), (60 * 1500, 0, 0.5, 0.5)]

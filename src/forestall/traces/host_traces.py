@@ -44,6 +44,10 @@ DOWNTIME: Final = 120
 """Seconds that a failure lasts whose log does not tell it."""
 COPIES: Final = 4
 """How often a run has what is in a grid, itself among them."""
+SPARSE: Final = 1000
+"""Most places of a large grid for each sample that there is."""
+SPARSE_FROM: Final = 2_000_000
+"""Places from which on a grid is large."""
 SLACK: Final = 1.1
 """Loads up to this are rounding around 1; larger ones say that these are no shares."""
 
@@ -153,6 +157,7 @@ def host_traces_of_metrics(
     cleaning = cleaning.plus("silent", text, "left out", (f"host {names[k]}" for k in silent))
     samples = int(metrics.time[known].max()) // step + 1
     memory, cleaning = _memory(metrics, cleaning)
+    _sparse(source, metrics.time[known], len(there) * samples, step)
     _fits(source, len(there), samples, step, 1 if memory is None else 2)
     place = number * samples + metrics.time[known] // step
     return HostTraces(
@@ -328,6 +333,19 @@ def _fits(source: str, hosts: int, samples: int, period: int, columns: int) -> N
         what = f"{hosts:,} hosts with {samples:,} samples of {period} s"
         hint = f"choose fewer days ({{days}}) or a longer period ({{period}} {longer}s)"
         raise budget.refusal(size, allowed, what, hint, source=source)
+
+
+def _sparse(source: str, times: Int, cells: int, step: int) -> None:
+    """Raise TraceError for a large grid that hardly any sample stands in: one wrong time among
+    right ones makes it, which no memory is worth."""
+    if cells > SPARSE_FROM and cells > SPARSE * len(times):
+        last, before = np.sort(times)[[-1, -2]].tolist() if len(times) > 1 else (int(times[0]), 0)
+        raise TraceError(
+            source,
+            f"{len(times):,} samples from 0 to {last} s, one every {step} s, would leave all but 1 "
+            f"in {cells // len(times):,} places empty; expected samples throughout (the last two "
+            f"times are {before} and {last} s)",
+        )
 
 
 def _gridded(place: Int, value: Floats, shape: tuple[int, int]) -> Floats:

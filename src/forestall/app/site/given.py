@@ -87,15 +87,16 @@ def records_of(files: Iterable[str | Path], options: Mapping[str, Any]) -> Given
         if name not in RecordOptions.__annotations__:
             allowed = "one of " + ", ".join(RecordOptions.__annotations__)
             raise ParameterError("an option", name, allowed)
-    files = tuple(files)
-    for file in files:
+    paths, told = list[Path](), list[object](files)
+    for file in told:
         if not isinstance(file, str | Path):
             allowed = "paths, one after the other, such as 'jobs.txt', 'events.txt'"
             raise ParameterError("files", file, allowed)
+        paths.append(Path(file))
     given = dict(options)
     if given.get("failures") is not None:
         given["failures"] = Path(given["failures"])
-    return GivenRecords(tuple(Path(file) for file in files), **given)
+    return GivenRecords(tuple(paths), **given)
 
 
 Level: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
