@@ -196,9 +196,7 @@ def start(
         made = opened.define(guest, need, _way(after_loss))
         _started_on_hosts(opened, made, node, as_json=as_json)
     elif processors is not None:
-        raise ParameterError(
-            "--processors", processors, "none: fleet.toml gives the processors of each node"
-        )
+        raise ParameterError("--processors", processors, "none: fleet.toml gives each node's")
     else:
         _started_here(opened, guest, node, need, as_json=as_json)
 

@@ -138,11 +138,8 @@ def verdict(answer: Answer) -> str:
 
 
 def _counted_deciles(judged: tuple[ScoredDecile, ...]) -> str:
-    return (
-        "the only decile with enough promises"
-        if len(judged) == 1
-        else f"all {len(judged)} deciles with enough promises"
-    )
+    those = "the only decile" if len(judged) == 1 else f"all {len(judged)} deciles"
+    return f"{those} with enough promises"
 
 
 def _few(answer: Answer) -> str:
