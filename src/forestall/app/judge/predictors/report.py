@@ -62,7 +62,7 @@ def verdict(summary: Summary) -> str:
         sure = [row["name"] for row in rows if row["standing"] == word]
         perhaps = [row["name"] for row in rows if row["standing"] == f"perhaps {word}"]
         named = [", ".join(sure)] if sure else []
-        named += [f"perhaps (the interval includes 0) {', '.join(perhaps)}"] if perhaps else []
+        named += [f"perhaps {', '.join(perhaps)} (the interval includes 0)"] if perhaps else []
         if named:
             parts.append(f"{word} than the best trivial baseline ({base}): {'; '.join(named)}")
     if not rows:
