@@ -151,8 +151,8 @@ def test_what_is_worse_than_a_baseline_stands_first() -> None:
     ]
     text = verdict({"best_baseline": "rate", "chosen": "boosted", "predictors": rows, "act": None})
     assert text.startswith(
-        "Worse than the best trivial baseline (rate): oracle; perhaps (the interval includes "
-        "0) dice;"
+        "Worse than the best trivial baseline (rate): oracle; perhaps dice (the interval "
+        "includes 0);"
     )
     assert "better than the best trivial baseline (rate): boosted" in text
 
