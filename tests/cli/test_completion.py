@@ -51,4 +51,4 @@ def test_zsh_and_fish() -> None:
         _FORESTALL_COMPLETE="complete_fish", _TYPER_COMPLETE_FISH_ACTION="get-args",
         _TYPER_COMPLETE_ARGS="forestall fit --ra",
     )  # fmt: skip
-    assert told == "--rank-by\tCriterion that ranks the families.\n"
+    assert told == "--rank-by\tCriterion that ranks the families (default aic).\n"

@@ -430,7 +430,7 @@ def test_every_figure_and_key_of_messages_is_documented() -> None:
     named = sections(ROOT / "docs" / "how-to" / "live" / "monitor-a-controller.md")
     suffix = re.compile("_(bucket|sum|count)$")
     there = {suffix.sub("", name) for name in told_names() if not name.endswith("_created")}
-    assert {name for name in rows(named["Figures"]) if name.startswith("forestall_")} == there
+    assert {name for name in rows(named["Metrics"]) if name.startswith("forestall_")} == there
     assert rows(named["Messages"]) >= {one.name for one in fields(MessageSettings)}
     for one in fields(MessageSettings):
         default = line_of(named["Messages"], one.name).split(" | ")[1].strip("`").removesuffix(" s")

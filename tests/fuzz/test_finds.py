@@ -110,7 +110,7 @@ FINDS = (
     Find("events.txt", recorded("sacctmgr.event.txt", (b"|maint", b"|" + 40_000 * b"maint.7 (")),
          "report {}", "", 0),
     Find("events.txt", recorded("sacctmgr.event.txt").splitlines()[0] + b"\n",
-         "import slurm {} --out site --anonymize", "covers no time: it begins and ends at"),
+         "import slurm {} --out site --anonymize", "is empty: it begins and ends at"),
     Find("disks.csv", b"date,serial_number,model,failure\n2005-06-05,s1,M,1\n2405-06-06,s2,M,1\n",
          "report --failures {} --full", "", 0),
     Find("cluster.toml", toml(CLUSTER, "waiting = 5", "waiting = 1e308"), "design {} --json",

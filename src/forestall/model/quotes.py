@@ -47,7 +47,7 @@ class DecileRecord:
         """It in few words.
 
         >>> DecileRecord(0.9, 1.0, 412, 371).brief
-        'said 90 to 100 %: 412, kept 371'
+        'stated 90 to 100 %: 412, kept 371'
         """
         if not self.made:
             return f"stated {100 * self.low:.0f} to {100 * self.high:.0f} %: none settled yet"

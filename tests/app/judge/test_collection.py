@@ -60,7 +60,7 @@ def test_what_is_enough(tmp_path: Path) -> None:
     least = report.enough(found.summary)
     assert least is not None
     assert least["metrics"] == 1
-    assert "is enough" in found.summary["verdict"] or "tells most" in found.summary["verdict"]
+    assert "is enough" in found.summary["verdict"] or "is best" in found.summary["verdict"]
     report.FOLDER.write(found, tmp_path / "out")
     assert (tmp_path / "out" / "collection.png").exists()
 

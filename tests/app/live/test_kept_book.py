@@ -29,7 +29,7 @@ def test_a_damaged_one_is_told_and_begun_anew(tmp_path: Path) -> None:
     path.write_bytes(b"no book")
     kept = KeptBook(path, told.append)
     assert kept.site.ended == 0
-    assert "begins anew" in told[0]
+    assert "starts over" in told[0]
     kept.keep(now=True)
     assert KeptBook(path, told.append).site.ended == 0
     assert len(told) == 1
@@ -39,7 +39,7 @@ def test_what_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
     told: list[str] = []
     KeptBook(tmp_path / "none" / "x.book", told.append).keep(now=True)
     assert len(told) == 1
-    assert "is not kept" in told[0]
+    assert "is not saved" in told[0]
 
 
 def _taught() -> CompletionBook:

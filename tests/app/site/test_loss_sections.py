@@ -234,4 +234,4 @@ def test_real_logs(data: Path, name: str) -> None:
     used = next(one for one in sections[0].facts if one.key == "used")
     assert used.value == pytest.approx(whole)
     if not any(jobs.state.words) or not jobs.state.told.any():
-        assert "not told" in sections[0].lead
+        assert "is unknown" in sections[0].lead

@@ -39,4 +39,4 @@ def test_a_machine_said_to_be_larger_is_larger() -> None:
 def test_nodes_without_outages_count_as_idle_or_held() -> None:
     table = next(one for one in losses_section.section(sited(), ASKED).tables
                  if one.key == "capacity")  # fmt: skip
-    assert table.title == "What became of the time of 4 nodes in the window"
+    assert table.title == "How the time of 4 nodes in the window was used"

@@ -216,7 +216,7 @@ def test_low_values_may_be_the_suspect_ones(
     assert low["auc"] == pytest.approx(high["auc"], abs=1e-9)
     knee = low["benefit"]["knee"]["threshold"]
     assert knee == pytest.approx(1 - high["benefit"]["knee"]["threshold"])
-    assert "free <=" in low["verdict"]
+    assert "free ≤" in low["verdict"]
 
 
 def test_names_of_nodes_and_dates_are_joined(tmp_path: Path, capsys: Capsys) -> None:

@@ -251,11 +251,11 @@ def test_the_doctor_sees_the_controller(
 ) -> None:
     done = alice("doctor")
     assert f"answers at {served.address}" in " ".join(done.out.split())
-    assert "Last look" in done.out
+    assert "Last read" in done.out
     told = json.loads(alice("doctor", "--json").out)
     states = {one["subject"]: one["state"] for one in told["checks"]}
     assert states["Controller"] == "ok"
-    assert states["Last look"] == "ok"
+    assert states["Last read"] == "ok"
 
 
 def test_moments_are_shown_in_the_zone_of_the_machine(alice: Terminal) -> None:

@@ -123,7 +123,7 @@ def test_jobs_at_the_ends_of_the_scale(capsys: Capsys) -> None:
         capsys, "interval", "--mtbf", "1m", "--checkpoint-overhead", "1h", "--work", "10d"
     )
     assert hopeless.code == 0
-    assert "never ends" in hopeless.out
+    assert "never finishes" in hopeless.out
     found = told(capsys, "--work", "10d", "--nodes", 20_000)
     assert found["daly_first_s"] is None
     long = call(

@@ -42,10 +42,10 @@ def test_text_page_and_json(tmp_path: Path, capsys: Capsys) -> None:
     ("number", "expected"),
     [
         ("987654321", "JOB: '987654321' is not allowed; expected a job of these records"),
-        ("123_4", "JOB: '123_4' is not allowed; expected the number of a job"),
+        ("123_4", "JOB: '123_4' is not allowed; expected a job id, such as"),
         ("-1", "No such option"),
-        ("\u0663", "the number of a job"),
-        ("9" * 40, "the number of a job"),
+        ("\u0663", "a job id, such as"),
+        ("9" * 40, "a job id, such as"),
     ],
 )
 def test_what_is_no_job(number: str, expected: str, capsys: Capsys) -> None:

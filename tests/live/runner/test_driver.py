@@ -104,7 +104,7 @@ def test_a_program_leaves_a_host_that_is_about_to_be_taken(runs: Runs) -> None:
     assert runs.said[-1] == "job: left, saved: the same command continues it"
     assert "job: leaves this host: its owner needs it" in runs.said
     runs.leaving = lambda: ""
-    assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
+    assert runs.run(runs.stop_after(1, "continued from")) == UNFINISHED
 
 
 def test_a_program_that_cannot_be_saved_does_not_leave(runs: Runs) -> None:
@@ -122,7 +122,7 @@ def test_where_the_newest_is_lost_the_one_before_it_is_taken(runs: Runs) -> None
         for key in [one for one in host.objects if one.startswith(f"{keys.PACKS}{newest}")]:
             del host.objects[key]
     runs.said.clear()
-    assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
+    assert runs.run(runs.stop_after(1, "continued from")) == UNFINISHED
     assert f"checkpoint {newest} cannot be recovered" in runs.said[0]
     assert "continued from checkpoint" in runs.said[1]
 
@@ -182,7 +182,7 @@ def test_the_newest_is_known_where_clocks_differ(runs: Runs) -> None:
     newest = sorted(set(runs.vault.names()) - ahead)[-1]
     runs.vault.clock = time.time
     runs.said.clear()
-    assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
+    assert runs.run(runs.stop_after(1, "continued from")) == UNFINISHED
     assert f"continued from checkpoint {newest}" in runs.said[0]
 
 
@@ -209,7 +209,7 @@ def test_an_image_that_did_not_reach_the_vault_is_gone_on_from_here(runs: Runs) 
     assert len(runs.vault.names()) > len(before)
     runs.said.clear()
     (there / "image-0" / "checkpoint").mkdir(parents=True)
-    assert runs.run(runs.stop_after(1, "went on")) == UNFINISHED
+    assert runs.run(runs.stop_after(1, "continued from")) == UNFINISHED
     assert "continued from checkpoint" in runs.said[0]
 
 

@@ -68,8 +68,8 @@ def design(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Show how likely jobs of each queue meet a failure, how often to checkpoint, how many spares
-    a job needs, and what changes would gain.
+    """Show how likely jobs of each queue are to meet a failure, how often to checkpoint, how many
+    spares a job needs, and what changes would gain.
 
     Failure probabilities are of jobs that fill their queue: all its nodes, up to its limit.
     """

@@ -53,8 +53,8 @@ def replay(
     asked: question.ReplayQuestion,
     output: Output,
 ) -> None:
-    """Drive the engine with what was recorded, a run's event log or the ledger of forestall serve,
-    and compare its decisions.
+    """Feed the engine what was recorded, a run's event log or the ledger of forestall serve, and
+    compare its decisions.
 
     The exit code is 1 where they are not the same, byte for byte, or where the tables beside them,
     or the promises of the ledger, tell otherwise. Of a ledger it also says what

@@ -23,8 +23,8 @@ app = typer.Typer()
 
 @command(app, "certify", "forestall certify run")
 def certify(folder: FOLDER, as_json: Json = False) -> None:
-    """Check a run by its files alone: no node gives more than it has, none works while down, and
-    work adds up.
+    """Check a run from its files alone: no node is overbooked or works while down, and all work
+    adds up.
 
     The exit code is 1 where a check fails.
     """
