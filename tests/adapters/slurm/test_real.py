@@ -386,7 +386,7 @@ def test_a_young_database_is_not_taken_for_an_old_one(
     assert days <= len(story.slurm.nodes) * (time.time() - story.truth.began + 600) / 86_400
     made = report(capsys, "--slurm")
     assert abs(made["window"]["begin"] - story.truth.began) < 600
-    assert any("so does the window" in source for source in made["sources"])
+    assert any("and so the window" in source for source in made["sources"])
 
 
 # ------------------------------------------------------------------------------ faults
