@@ -155,7 +155,7 @@ def _broken(cell: dict[str, Any], sandbox: Path) -> Callable[[int], None]:
         for name, text in value["environment"].items():
             os.environ.pop(name, None)
             if text is not None:
-                os.environ[name] = text
+                os.environ[name] = text.format(sandbox=sandbox)
         place = sandbox / "going"
         place.mkdir()
         os.chdir(place)

@@ -21,7 +21,7 @@ from faults.cells import Bench, Ran, fine, litter, mended
 from faults.commands import LIKE, ROWS, Row
 from forestall.cli.application import app
 
-AWAY = "/nonexistent/folder"
+AWAY = "{sandbox}/away/folder"
 HARMLESS = {
     "no HOME, umask 077": {"umask": 0o077, "environment": {"HOME": None, "TMPDIR": AWAY}},
     "HOME away, umask 000": {"umask": 0, "environment": {"HOME": AWAY, "LC_ALL": "C"}},

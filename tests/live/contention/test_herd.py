@@ -69,7 +69,7 @@ def test_a_process_that_ends_before_its_time_is_an_error() -> None:
         with pytest.raises(ContentionError, match="before its time"):
             herd.ask("1", 1.0)
     with pytest.raises(ContentionError, match="before its time"):
-        Herd.of([SPIN], cgroup=Path("/nonexistent/cgroup.procs"))
+        Herd.of([SPIN], cgroup=Path("/proc/away/cgroup.procs"))
 
 
 PROGRAM = """

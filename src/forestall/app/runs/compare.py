@@ -86,26 +86,26 @@ def read_summary(folder: Path) -> dict[str, Any]:
 def compare(*runs: str | Path | RunResult[Any], **named: str | Path | RunResult[Any]) -> Comparison:
     """Compare runs: measures, differences from the first run, parameters that differ.
 
-        Parameters
-        ----------
-        runs : results of `simulate` and its kin, or folders of runs; the first is the baseline
+    Parameters
+    ----------
+    runs : results of `simulate` and its kin, or folders of runs; the first is the baseline
     named : more of them, with the names by which they are told
 
-        Raises
-        ------
-        ParameterError
-            where there is nothing to compare
-        TraceError
-            for a folder that holds no run
+    Raises
+    ------
+    ParameterError
+        where there is nothing to compare
+    TraceError
+        for a folder that holds no run
 
-        Examples
-        --------
-        >>> import forestall as fs
-        >>> jobs = fs.generate_jobs(16, 1, days=2, load=0.7)
-        >>> easy = fs.simulate(jobs, nodes=16, policy="easy")
-        >>> both = fs.compare(easy=easy, first=fs.simulate(jobs, nodes=16, policy="fcfs"))
-        >>> both.table.columns, list(both.differing)
-        (['measure', 'easy', 'first'], ['policy'])
+    Examples
+    --------
+    >>> import forestall as fs
+    >>> jobs = fs.generate_jobs(16, 1, days=2, load=0.7)
+    >>> easy = fs.simulate(jobs, nodes=16, policy="easy")
+    >>> both = fs.compare(easy=easy, first=fs.simulate(jobs, nodes=16, policy="fcfs"))
+    >>> both.table.columns, list(both.differing)
+    (['measure', 'easy', 'first'], ['policy'])
     """
     if not runs and not named:
         raise ParameterError("runs", None, "results of runs, or their folders")
