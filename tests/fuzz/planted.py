@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
         case "two lines":
             print(f"forestall: {file}:\nit cannot be read", file=sys.stderr)
         case "long":
-            print(f"forestall: {file}: {'x' * 200_000} is no number", file=sys.stderr)
+            print(f"forestall: {file}: {'x' * 200_000} is not a number", file=sys.stderr)
         case "bounds":
             said = "is damaged (IndexError: index is out of bounds)"
             print(f"forestall: {file}: {said}", file=sys.stderr)

@@ -38,7 +38,7 @@ def test_an_error_survives_a_process(error: ForestallError) -> None:
 
 
 def test_what_an_error_quotes_of_a_file_does_not_fill_screens() -> None:
-    error = TraceError("jobs.csv", f"{'x' * 200_000!r} is no number", line=3)
+    error = TraceError("jobs.csv", f"{'x' * 200_000!r} is not a number", line=3)
     assert len(str(error)) == LONGEST + 3
     assert str(error).startswith("jobs.csv:3: 'xxx")
-    assert str(error).endswith("xxx' is no number")
+    assert str(error).endswith("xxx' is not a number")

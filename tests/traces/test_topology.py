@@ -72,7 +72,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="cannot be read"):
         read_topology(tmp_path)
     (tmp_path / "topology.conf").write_bytes(b"\xff\xfe")
-    with pytest.raises(TraceError, match="is no text"):
+    with pytest.raises(TraceError, match="not text"):
         read_topology(tmp_path / "topology.conf")
     with pytest.raises(ParameterError, match="a text or the name of a file"):
         read_topology(3)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ def learner_class(name: str) -> type[Learner]:
     """Return the class of this name; ParameterError where there is none."""
     module, _, attribute = LEARNERS.chosen(name).place.partition(":")
     found: type[Learner] = getattr(import_module(f"forestall.predict.{module}"), attribute)
-    assert issubclass(found, Learner), f"{found} is no learner"
+    assert issubclass(found, Learner), f"{found} is not a learner"
     assert found.name == name, f"{found} is called {found.name}, not {name}"
     return found
 

@@ -84,7 +84,7 @@ def _file(path: Path) -> list[tuple[str, str, str, str]]:
     except pl.exceptions.PolarsError as error:
         raise TraceError(path, f"cannot be read as CSV: {str(error).splitlines()[0]}") from None
     if not set(_COLUMNS[:2]) <= set(frame.columns):
-        raise TraceError(path, "is no list of maintenance: expected the columns start,end[,nodes]")
+        raise TraceError(path, "not a list of maintenance: expected the columns start,end[,nodes]")
     if "nodes" not in frame.columns:
         frame = frame.with_columns(pl.lit("").alias("nodes"))
     rows = frame.select(pl.col(_COLUMNS).fill_null("").str.strip_chars()).rows()

@@ -145,7 +145,9 @@ def failure_format(path: Path) -> FailureFormat:
     first = next((line for line in head.lines if line.strip()), "")
     if not first:
         raise TraceError(path, "is empty; expected a failure log")
-    raise TraceError(path, f"is no failure log that is known ({names}); starts {shown(first)}")
+    raise TraceError(
+        path, f"not a failure log: the file starts with {shown(first)}; expected one of {names}"
+    )
 
 
 def _named(name: str) -> FailureFormat:
@@ -180,5 +182,5 @@ def _no_jobs(path: Path, line: str) -> str:
     expected = f"expected SWF, Parquet, or CSV with {','.join(REQUIRED)}"
     if "," in line:
         names = ",".join(header_names(line))
-        raise TraceError(path, f"is no job log: starts {shown(names)}; {expected}")
-    raise TraceError(path, f"is no job log: starts {shown(line)}; {expected}")
+        raise TraceError(path, f"not a job log: the file starts with {shown(names)}; {expected}")
+    raise TraceError(path, f"not a job log: the file starts with {shown(line)}; {expected}")

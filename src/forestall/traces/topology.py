@@ -36,7 +36,7 @@ def read_topology(given: str | Path | Topology) -> Topology:
     except OSError as error:
         raise TraceError(path, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise TraceError(path, f"is no text ({error})") from None
+        raise TraceError(path, f"not text ({error})") from None
     return _File(path, text).topology()
 
 

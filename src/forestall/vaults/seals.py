@@ -48,7 +48,7 @@ class Key:
         except (UnicodeDecodeError, ValueError):
             secret = b""
         if len(secret) != LENGTH:
-            raise TraceError(path, "is no key; expected 64 hexadecimal digits")
+            raise TraceError(path, "not a key; expected 64 hexadecimal digits")
         return cls(secret)
 
     @property

@@ -48,7 +48,7 @@ class Listening:
             missing = "tls_cert" if self.certificate is None else "tls_key"
             raise ParameterError(missing, None, "a file: certificate and key go together")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with of_system(self.certificate, "is no certificate, with its key, that can be read"):
+        with of_system(self.certificate, "not a certificate, with its key, that can be read"):
             context.load_cert_chain(self.certificate, self.private_key)
 
 
@@ -154,7 +154,7 @@ def _tcp(host: str, port: int) -> socket.socket:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         said = getattr(error, "strerror", None) or str(error)
-        raise TraceError(where, f"is no address: {said}") from None
+        raise TraceError(where, f"not an address: {said}") from None
     family, kind, protocol, _, address = found[0]
     made = socket.socket(family, kind, protocol)
     try:

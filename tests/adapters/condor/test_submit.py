@@ -92,7 +92,7 @@ def test_what_a_command_says_wrong_is_one_line(
     with pytest.raises(CondorError, match="condor_q: not found; HTCondor is not installed here"):
         commands.jobs([1])
     program(tmp_path, "condor_q", "print('[{')")
-    with pytest.raises(CondorError, match="no JSON"):
+    with pytest.raises(CondorError, match="not JSON"):
         commands.jobs([1])
     program(tmp_path, "condor_q", "print('{}')")
     with pytest.raises(CondorError, match="no list of ads"):

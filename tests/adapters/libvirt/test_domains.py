@@ -67,7 +67,7 @@ def test_what_a_guest_writes_to() -> None:
     ("text", "told"),
     [
         ("<domain>", "is not XML"),
-        ("<network/>", "is no domain of libvirt, but <network>"),
+        ("<network/>", "not a domain of libvirt, but <network>"),
         ("<domain><name>a b</name><memory>1</memory></domain>", "its name 'a b' is not allowed"),
         ("<domain><name>a</name></domain>", "it has no memory"),
         ("<domain><name>a</name><memory unit='x'>1</memory></domain>", "no size can be told"),

@@ -142,7 +142,7 @@ def test_an_event_of_two_exports_is_taken_once_with_its_end(tmp_path: Path) -> N
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    for text, said in (("", "is empty"), ("hello", "starts 'hello'"), ("n1|2026|x", "starts 'n1")):
+    for text, said in (("", "is empty"), ("hello", "with 'hello'"), ("n1|2026|x", "with 'n1")):
         path = tmp_path / "x.txt"
         path.write_text(text)
         with pytest.raises(TraceError, match=said):

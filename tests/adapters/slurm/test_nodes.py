@@ -97,7 +97,7 @@ def test_a_table_of_sinfo_with_bars(tmp_path: Path) -> None:
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    cases = {"": "is empty", "hello": "starts 'hello'", "{": "no JSON", '{"a": 1}': "without nodes"}
+    cases = {"": "is empty", "hello": "with 'hello'", "{": "not JSON", '{"a": 1}': "without nodes"}
     for text, said in cases.items():
         with pytest.raises(TraceError, match=said):
             read_nodes([written(tmp_path, text)])

@@ -80,9 +80,9 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     head = "JOBID START_TIME"
     for lines, said in (
         ([""], "is empty"),
-        (["hello"], "starts 'hello'"),
+        (["hello"], "starts with 'hello'"),
         ([head, "1 N/A"], "does not tell when Slurm was asked"),
-        (["{"], "no JSON"),
+        (["{"], "not JSON"),
         (['{"a": 1}'], "without jobs"),
         (['{"jobs": []}'], "does not tell when"),
         (["1795292203|x|N/A|N/A"], "expected lines"),

@@ -110,7 +110,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"\n \n", "is empty"),
         (b"\x00\x01", "binary"),
-        (b"hello\n", "starts 'hello'"),
+        (b"hello\n", "starts with 'hello'"),
         (b'{"a": 1}', "JSON of something else"),
     ):
         path.write_bytes(data)
@@ -252,7 +252,7 @@ def test_what_other_commands_refuse_is_a_remark(slurm: Path) -> None:
     assert site.estimates is None
     assert site.inventory is not None
     (remark,) = [one for one in site.cleanings().remarks if one.kind == "not_told"]
-    assert remark.names[0].startswith("starts: squeue line 1: starts 'nonsense'")
+    assert remark.names[0].startswith("starts: squeue line 1: the file starts with 'nonsense'")
     assert "this user may not ask for that" in remark.names[1]
     with pytest.raises(TraceError, match="nonsense"):
         ask(BEGIN, END, timeout=20, strict=True)

@@ -149,7 +149,7 @@ def test_cut_off(tmp_path: Path) -> None:
     (piece,) = sacct_json.pieces(path, notes)
     assert piece.frame["JobIDRaw"].to_list() == ["1"]
     assert notes.cleaning().counts() == {"cut_off": 1}
-    with pytest.raises(TraceError, match="is cut off or no JSON"):
+    with pytest.raises(TraceError, match="is cut off or not JSON"):
         list(sacct_json.pieces(path, OddNotes(strict=True)))
 
 

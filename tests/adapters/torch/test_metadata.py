@@ -47,7 +47,7 @@ def test_metadata_come_back(told: bytes) -> None:
         (Asks(os.system, "true"), "it asks for posix.system"),
         (Asks(builtins.eval, "1"), "it asks for builtins.eval"),
         (Asks(getattr, os, "system"), "cannot pickle|it asks for|no enum"),
-        (Asks(getattr, torch.Size, "__init__"), "getattr of what is no enum"),
+        (Asks(getattr, torch.Size, "__init__"), "getattr of what is not an enum"),
         (Asks(torch.load, "x"), "it asks for torch"),
         ([1], "holds a list; expected a checkpoint's metadata"),
     ],

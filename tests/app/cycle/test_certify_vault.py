@@ -148,10 +148,10 @@ def test_other_measures_are_found(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("stores", "one two three", "'one' is no store"),
+        ("stores", "one two three", "'one' is not a store"),
         ("kind", "copy", "one of save, last, restore"),
         ("until", "soon", "a whole number"),
-        ("stores", "77 1 2", "'77' is no store"),
+        ("stores", "77 1 2", "'77' is not a store"),
     ],
 )
 def test_what_cannot_be_read_is_said(copy: Path, column: str, value: str, said: str) -> None:

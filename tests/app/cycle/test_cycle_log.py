@@ -132,8 +132,8 @@ def test_other_figures_change_a_decision(folder: Path) -> None:
 
 
 DAMAGED = [
-    ("events", "100,guest_ended,20", "100,guest_rested,20", "is no event of a run"),
-    ("events", "100,guest_ended,20", "100,guest_ended,70", "is no event of a run"),
+    ("events", "100,guest_ended,20", "100,guest_rested,20", "not an event of a run"),
+    ("events", "100,guest_ended,20", "100,guest_ended,70", "not an event of a run"),
     (
         "events",
         "100,guest_ended,20",
@@ -141,8 +141,8 @@ DAMAGED = [
         "cannot be: event: GUEST_ENDED at 100 s is not allowed",
     ),
     ("events", "100,guest_ended,20", "1,guest_ended,20", "cannot be: time: 1 is not allowed"),
-    ("events", "50,host_state,,0,S3", "50,host_state,,0,S6", "is no event of a run"),
-    ("events", "50,host_state,,0,S3", "50,host_state,,,S3", "is no event of a run"),
+    ("events", "50,host_state,,0,S3", "50,host_state,,0,S6", "not an event of a run"),
+    ("events", "50,host_state,,0,S3", "50,host_state,,,S3", "not an event of a run"),
     ("events", "time,event", "time,events", "lacks column event"),
     ("events", "3,host_state,,2,S4", "3,host_state,,99999999999,S4", "host 99999999999, and not"),
     ("events", "5,try,20,,,1,1", "5,try,20,,,1,2", "tells of 8 candidates, events.csv of 9"),

@@ -57,7 +57,7 @@ def test_thresholds_come_from_the_calibration_unless_they_are_given(tmp_path: Pa
     assert (told.th1, told.th2) == (0.35, 0.5)
     (tmp_path / "calibration.json").write_text("{")
     assert AgentOptions(tmp_path, th1="0.1", th2="0.5").settings().th2 == 0.5
-    with pytest.raises(TraceError, match="no JSON"):
+    with pytest.raises(TraceError, match="not JSON"):
         AgentOptions(tmp_path, th1="0.1").settings()
 
 

@@ -153,7 +153,7 @@ def test_files_of_others(tmp_path: Path) -> None:
     [
         ("100", "'100' is not of the form time,node"),
         ("100,a,b", "is not of the form"),
-        ("100,z", "'z' is no node of the fleet: a, b"),
+        ("100,z", "'z' is not a node of the fleet: a, b"),
         ("soon,a", "time: 'soon' is not allowed; expected a time"),
         ("-5,a", "time: '-5' is not allowed"),
         ("99999999999999,a", "from 1970 to 4147"),

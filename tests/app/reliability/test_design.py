@@ -406,7 +406,7 @@ def test_components_and_prices_of_a_file(tmp_path: Path) -> None:
         (MADE.replace("count = 2, ", "cuont = 2, "), "did you mean 'count'"),
         (MADE.replace("components", "shape = 0.7\ncomponents"), "shape: is of each component"),
         (MADE + "[prices]\npower = 1\n", "pool.repair: is missing"),
-        (PRICED.replace('"made-1" = 0.5', "other = 1"), "'other' is no group"),
+        (PRICED.replace('"made-1" = 0.5', "other = 1"), "'other' is not a group"),
         (PRICED.replace("waiting = 10", "waiting = -1"), "prices.waiting"),
     ],
 )

@@ -221,7 +221,7 @@ def test_jobs_alone_and_outages_alone(tmp_path: Path) -> None:
 def test_what_cannot_be_read_leaves_nothing(tmp_path: Path) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_text("hello\n")
-    for paths, said in (((bad,), "starts 'hello'"), ((tmp_path / "no.txt",), "no such file")):
+    for paths, said in (((bad,), "starts with 'hello'"), ((tmp_path / "no.txt",), "no such file")):
         with pytest.raises(TraceError, match=said):
             import_slurm(GivenRecords(paths=paths), tmp_path / "site")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.txt"]

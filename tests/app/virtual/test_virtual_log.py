@@ -97,9 +97,9 @@ def test_another_decision_is_found(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("5,task_ended,1,0", "5,task_rested,1,0", "is no event of a run"),
-        ("5,task_ended,1,0", "5,task_ended,7,0", "is no event of a run"),
-        ("5,task_ended,1,0", "5,task_ended,1,", "is no event of a run"),
+        ("5,task_ended,1,0", "5,task_rested,1,0", "not an event of a run"),
+        ("5,task_ended,1,0", "5,task_ended,7,0", "not an event of a run"),
+        ("5,task_ended,1,0", "5,task_ended,1,", "not an event of a run"),
         (
             "5,task_ended,1,0",
             "5,task_ended,3,0",

@@ -75,7 +75,7 @@ class TestWrongInput:
         assert (done.code, done.err.count("\n")) == (2, 1)
         done = call(capsys, "guest", "list", "--folder", tmp_path)
         assert done.code == 0
-        assert "is no guest's record" in done.err
+        assert "not a guest's record" in done.err
 
     def test_damaged_record_hides_no_other(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -87,7 +87,7 @@ class TestWrongInput:
             files.write(changed(record, since=since, state=GuestState.ENDED))
         done = call(capsys, "guest", "list", "--folder", tmp_path)
         assert done.code == 0
-        assert done.err.count("is no guest's record (since: ") == done.err.count("\n") == 2
+        assert done.err.count("not a guest's record (since: ") == done.err.count("\n") == 2
         assert done.out.splitlines()[1].startswith("good   ended")
         done = call(capsys, "guest", "stop", "bad", "--folder", tmp_path)
         assert (done.code, done.err.count("\n")) == (2, 1)

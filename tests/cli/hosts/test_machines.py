@@ -102,7 +102,7 @@ class TestWrongInput:
         (fleet / "ledger.jsonl").write_text('{"time": 1, "what": "started"}\n')
         done = call(capsys, "machines", "list", "--fleet", fleet)
         assert done.code == 0
-        assert "ledger.jsonl:1: is no entry of a ledger; left out" in done.err
+        assert "ledger.jsonl:1: not an entry of a ledger; left out" in done.err
 
     def test_a_second_watch(self, fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
         with only_watch(fleet):

@@ -166,7 +166,7 @@ def test_list(capsys: Capsys) -> None:
             ["simulate", "JOBS", "--failures", "FAILURES", "--predictor", "PREDICTOR"],
             "one that has not learned from the run's failures",
         ),
-        (["predict", "ask", "FAILURES"], "is no forestall predictor"),
+        (["predict", "ask", "FAILURES"], "not a forestall predictor"),
         (["predict", "ask", "PREDICTOR", "--at", "5"], "no earlier than what the predictor knows"),
         (["predict", "ask", "PREDICTOR", "--nodes", "99"], "numbers from 0 to 15"),
         (["predict", "ask", "PREDICTOR", "--ahead", "0s"], "a duration above 0"),

@@ -50,11 +50,11 @@ def test_no_controller_is_exit_3_and_one_line(
 @pytest.mark.parametrize(
     ("status", "body", "code", "said"),
     [
-        (200, b"<html>", 3, "is no forestall controller"),
-        (200, b"[1]", 3, "is no forestall controller"),
+        (200, b"<html>", 3, "not a forestall controller"),
+        (200, b"[1]", 3, "not a forestall controller"),
         (200, b'{"other": 1}', 3, "that this version cannot read"),
         (200, b'{"promises": [{"id": 1}]}', 3, "that this version cannot read"),
-        (302, b"", 3, "is no forestall controller"),
+        (302, b"", 3, "not a forestall controller"),
         (500, b"oh", 3, "HTTP status 500"),
         (503, b'{"detail": "not yet"}', 3, "failed: not yet"),
         (403, b'{"detail": "not you"}', 2, "not you"),

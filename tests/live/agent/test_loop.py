@@ -175,10 +175,10 @@ STATUS: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is no JSON"),
-        ("{", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
-        ("\xff", "is no JSON"),
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("\xff", "not JSON"),
         ("[]", "expected an object"),
         ("{}", "time is not there"),
         ('{"state": "S1", "time": 1, "period": 6}', "since is not there"),
@@ -197,7 +197,7 @@ def test_a_status_with_a_value_of_another_kind_is_refused(tmp_path: Path, key: s
     path.write_text(json.dumps(STATUS))
     assert read_status(tmp_path) == STATUS
     number = isinstance(STATUS[key], int | float) or key in ("guest_cpu", "mttf")
-    said = rf"status\.json: ({key}: .* is not allowed|is no JSON \('{key}': a whole number)"
+    said = rf"status\.json: ({key}: .* is not allowed|not JSON \('{key}': a whole number)"
     for value in ("[]", "true", '{"1h": "x"}', '"x"' if key != "host" else "7",
                   *(("1e400", "NaN", "-1", "1" + "0" * 400) if number else ())):  # fmt: skip
         kept = {name: one for name, one in STATUS.items() if name != key}

@@ -53,7 +53,7 @@ class TestRecord:
     )  # fmt: skip
     def test_broken_is_one_line(self, files: GuestFiles, text: str) -> None:
         (files.place / "state.json").write_text(text)
-        with pytest.raises(TraceError, match="is no guest's record"):
+        with pytest.raises(TraceError, match="not a guest's record"):
             files.read()
 
     @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ class TestRecord:
         files.write(RECORD)
         path = files.place / "state.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
-        with pytest.raises(TraceError, match=f"is no guest's record .{key}: "):
+        with pytest.raises(TraceError, match=f"not a guest's record .{key}: "):
             files.read()
 
     def test_state_now(self) -> None:

@@ -227,7 +227,7 @@ def test_a_disk_goes_with_its_machine(site: Site) -> None:
     wait_for_count(site.console("vm3"), 3)
     with pytest.raises(MoveError, match="disks = 'copied' takes them along"):
         site.fleet.pool.migrate("vm3", "h4")
-    with pytest.raises(HostCallError, match="vm3 writes to vda: its memory is no checkpoint"):
+    with pytest.raises(HostCallError, match="vm3 writes to vda: its memory is not a checkpoint"):
         site.fleet.pool.checkpoint("vm3", "h3", str(site.folder / "image"))
     written(site.hosts["h3"], "0xa5 4096 4096")
     site.write("[migration]\ndisks = 'copied'")

@@ -80,7 +80,7 @@ def test_what_is_added_comes_back(ledger: LiveLedger, url: str) -> None:
 def test_a_file_that_is_none_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    with pytest.raises(LedgerError, match="is no ledger"):
+    with pytest.raises(LedgerError, match="not a ledger"):
         LiveLedger(f"sqlite:///{path}", writes=False)
     assert path.read_bytes() == content
     assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
@@ -327,7 +327,7 @@ def test_what_is_no_ledger(tmp_path: Path) -> None:
         LiveLedger(f"sqlite:///{text}")
     other = tmp_path / "other.db"
     sqlite3.connect(other).execute("CREATE TABLE x (y)").connection.close()
-    with pytest.raises(LedgerError, match="is no ledger"):
+    with pytest.raises(LedgerError, match="not a ledger"):
         LiveLedger(f"sqlite:///{other}", writes=False)
 
 

@@ -480,5 +480,5 @@ def test_spoilt_lines_of_the_ledger_are_told(tmp_path: Path) -> None:
     with desk.path.open("a") as file:
         file.write('{"time": 1, "what": "lost"}\n')
     later = desk.another()
-    assert later.troubles() == [f"{desk.path}:2: is no entry of a ledger; left out"]
+    assert later.troubles() == [f"{desk.path}:2: not an entry of a ledger; left out"]
     assert later.look() == []

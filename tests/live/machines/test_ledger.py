@@ -88,11 +88,11 @@ def test_a_line_that_is_no_entry_is_left_out(path: Path, line: str) -> None:
     path.write_text(f"{good}\n{line}\n{good}\n")
     ledger = MachineLedger(path)
     assert [one["what"] for one in ledger.news()] == ["x", "x"]
-    assert ledger.skipped() == f"{path}:2: is no entry of a ledger; left out"
+    assert ledger.skipped() == f"{path}:2: not an entry of a ledger; left out"
     with path.open("a") as file:
         file.write(f"{line}\n{good}\n")
     assert len(ledger.news()) == 1
-    assert ledger.skipped() == f"{path}:2: is no entry of a ledger (and 1 more); left out"
+    assert ledger.skipped() == f"{path}:2: not an entry of a ledger (and 1 more); left out"
 
 
 def test_lines_from_many_processes_are_whole(path: Path) -> None:

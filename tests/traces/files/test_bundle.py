@@ -41,7 +41,10 @@ def test_an_earlier_version_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("what", "version", "message"),
-    [("another thing", 2, "is no another thing but a forestall test"), (WHAT, 1, "has version 2")],
+    [
+        ("sheet of music", 2, "not a sheet of music but a forestall test"),
+        (WHAT, 1, "has version 2"),
+    ],
 )
 def test_other_content_is_refused(tmp_path: Path, what: str, version: int, message: str) -> None:
     with pytest.raises(TraceError, match=message):
@@ -51,7 +54,7 @@ def test_other_content_is_refused(tmp_path: Path, what: str, version: int, messa
 def test_what_is_no_bundle(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("hello")
-    with pytest.raises(TraceError, match="is no forestall test"):
+    with pytest.raises(TraceError, match="not a forestall test"):
         read_bundle(path, WHAT, 1)
     with pytest.raises(TraceError, match="cannot be read"):
         read_bundle(tmp_path / "missing", WHAT, 1)

@@ -251,7 +251,7 @@ def test_private_files(tmp_path: Path) -> None:
 def test_a_pipe_is_not_done_away_with(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with (
-        pytest.raises(TraceError, match="pipe: cannot be written: is no file"),
+        pytest.raises(TraceError, match="pipe: cannot be written: not a file"),
         atomic_path(tmp_path / "pipe"),
     ):
         pass

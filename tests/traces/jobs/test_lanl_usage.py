@@ -45,7 +45,7 @@ def test_the_examples_of_the_readme(tmp_path: Path) -> None:
     ("row", "kind", "said"),
     [
         ("1129928341 1 2", "malformed", "has 3 fields"),
-        ("1129928341 1 x 1129928156 0 0 1129928164 1 1 2 5", "malformed", "'x' is no whole"),
+        ("1129928341 1 x 1129928156 0 0 1129928164 1 1 2 5", "malformed", "'x' is not a whole"),
         ("1129928341 1 0 1129928156 0 0 1129928164 1 1 2 5", "bad_size", "expected 1 or more"),
         ("1129928341 1 4 1129928156 0 0 1129928399 1 1 2 5", "bad_times", "expected this order"),
         ("1129928341 1 4 1129928156 0 0 1129928164 1 1 2 5 finished / 2", "malformed", "fields"),

@@ -191,13 +191,13 @@ def test_jobs_with_names_can_be_written(tmp_path: Path) -> None:
 BAD = [
     ("1 2 3\n", "log.swf:2: has 3 fields; expected 18 numbers"),
     (row().strip() + " 5\n", "log.swf:2: has 19 fields; expected 18 numbers"),
-    (row(run="x1"), "log.swf:2: field 4 (run): 'x1' is no number; expected a finite one"),
-    (row(run="nan"), "log.swf:2: field 4 (run): 'nan' is no number; expected a finite one"),
-    (row(request="inf"), "log.swf:2: field 9 (request): 'inf' is no number; expected a finite one"),
+    (row(run="x1"), "log.swf:2: field 4 (run): 'x1' is not a finite number; expected"),
+    (row(run="nan"), "log.swf:2: field 4 (run): 'nan' is not a finite number; expected"),
+    (row(request="inf"), "log.swf:2: field 9 (request): 'inf' is not a finite number; expected"),
     (row(submit=-7), "log.swf:2: field 2 (submit): -7 is negative; expected seconds since"),
     (row(run=2**36), "log.swf:2: field 4 (run): 68719476736 s are too many; expected fewer than"),
-    (row(run="1.5"), "log.swf:2: field 4 (run): 1.5 is no whole number"),
-    (row(run=10**30), "log.swf:2: field 4 (run): '1000000000000000000000000000000' is no number"),
+    (row(run="1.5"), "log.swf:2: field 4 (run): 1.5 is not a whole number"),
+    (row(run=10**30), "log.swf:2: field 4 (run): '1000000000000000000000000000000' is too large"),
 ]
 
 

@@ -45,7 +45,7 @@ def test_ldms_with_its_header_beside(tmp_path: Path, name: str) -> None:
     assert metric_format(data).name == "ldms"
     assert read_metrics(data).time.tolist() == [0, 60, 0]
     put(tmp_path / name, "nonsense\n")
-    with pytest.raises(TraceError, match="starts 'nonsense'; expected #Time"):
+    with pytest.raises(TraceError, match="starts with 'nonsense'; expected #Time"):
         read_metrics(data, format="ldms")
     (tmp_path / name).unlink()
     with pytest.raises(TraceError, match="lacks a header"):
@@ -151,14 +151,14 @@ def test_prometheus_dirt(tmp_path: Path) -> None:
     read = read_metrics(put(tmp_path / "q.json", text))
     assert read.cleaning.counts() == {"bad_point": 4, "no_node": 1, "duplicate": 1}
     assert read.value.ravel().tolist() == [1, 5]
-    with pytest.raises(TraceError, match=r"point 2 of a on n is no \[time, value\]"):
+    with pytest.raises(TraceError, match=r"point 2 of a on n is not \[time, value\]"):
         read_metrics(tmp_path / "q.json", strict=True)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is no JSON"),
+        ("{", "not JSON"),
         ('{"status": "error", "error": "bad query"}', "is an error of Prometheus: 'bad query'"),
         ('{"status": "success", "data": {"resultType": "scalar"}}', "resultType: 'scalar'"),
         ('{"status": "success", "data": 5}', "resultType: None"),
@@ -166,7 +166,7 @@ def test_prometheus_dirt(tmp_path: Path) -> None:
         (answer(({"a": "b"}, [])), "has no series with a label node/"),
         (answer(({"node": "b"}, [])), "has no samples"),
         ('{"data": {"resultType": "matrix", "result": [5]}}', "a result without its metric"),
-        ("{" * 100_000, "is no JSON"),
+        ("{" * 100_000, "not JSON"),
     ],
 )
 def test_prometheus_damaged(tmp_path: Path, text: str, message: str) -> None:

@@ -137,7 +137,7 @@ def test_clean_and_careful_reading_agree(tmp_path: Path) -> None:
     [
         ("", "is empty; expected metrics"),
         ("\n\n", "is empty; expected metrics"),
-        ("hello\nworld\n", "holds no metrics that are known"),
+        ("hello\nworld\n", "no metrics: the file starts with"),
         ("time,node\n1,2\n", "has no column of numbers beside time and node"),
         ("time,node,cpu\n", "has no samples"),
         ("time,node,cpu\nx,1,1\n", "time: 'x'; expected a date"),

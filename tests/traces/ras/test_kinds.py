@@ -83,7 +83,7 @@ def test_a_log_at_a_level() -> None:
 
 def test_levels_that_a_log_has_not() -> None:
     for level in ("rack", "card"):
-        with pytest.raises(ParameterError, match=r"level: .*'dn22' is no Blue Gene location"):
+        with pytest.raises(ParameterError, match=r"level: .*'dn22' is not a Blue Gene location"):
             at_level(log_of("dn22"), level)
     with pytest.raises(ParameterError, match="level: 'aisle'"):
         at_level(log_of("dn22"), "aisle")

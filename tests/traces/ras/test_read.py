@@ -205,7 +205,7 @@ def test_tables_of_the_control_system(write) -> None:
         (8, "unknown", "INFO", "Block MMCS 00062001"),
     ]
     assert log.cleaning.counts() == {"malformed": 1, "bad_time": 1, "no_place": 1}
-    with pytest.raises(TraceError, match=r"log:4: EVENT_TIME: 'yesterday' is no date and time"):
+    with pytest.raises(TraceError, match=r"log:4: EVENT_TIME: 'yesterday' is not a date and time"):
         read_ras(path, strict=True)
     log = read_ras(write(INTREPID), strict=True)
     assert ras_format(path) == "bluegene-ras"
@@ -238,7 +238,7 @@ def test_our_own_table(write) -> None:
     assert (log.origin, log.span) == (None, 3)
     counts = {"no_severity": 1, "unsorted": 1, "bad_time": 2, "malformed": 1}
     assert log.cleaning.counts() == counts
-    with pytest.raises(TraceError, match=r"log:6: time: '-1' is no whole number"):
+    with pytest.raises(TraceError, match=r"log:6: time: '-1' is not a whole number"):
         read_ras(path, strict=True)
 
 
@@ -289,7 +289,7 @@ def test_damaged_lines_are_named(write) -> None:
     assert len(log) == 3
     assert log.cleaning.counts() == {"malformed": 1, "bad_time": 3, "no_place": 1}
     assert log.cleaning.remarks[0].names == ("line 4",)
-    with pytest.raises(TraceError, match=r"log:4: '- 1117838573 .*' is no record of Blue Gene/L"):
+    with pytest.raises(TraceError, match=r"log:4: '- 1117838573 .*' is not a record of Blue"):
         read_ras(write(text), strict=True)
 
 
@@ -330,10 +330,10 @@ def test_bytes_that_are_no_text(write, tmp_path: Path) -> None:
     [
         ("", "is empty"),
         ("\n\n", "is empty"),
-        ("job,submit,size\n1,2,3\n", "is no event log that is known"),
-        ("1 0 0 3600 16\n", "is no event log that is known"),
+        ("job,submit,size\n1,2,3\n", "not an event log: the file starts with"),
+        ("1 0 0 3600 16\n", "not an event log: the file starts with"),
         ("time,place,severity,kind\n", "has no records: the log is empty"),
-        ("time,place,severity,kind\nx,a,b,c\n", "'x' is no whole number"),
+        ("time,place,severity,kind\nx,a,b,c\n", "'x' is not a whole number"),
     ],
 )
 def test_what_is_no_event_log(text: str, said: str, write) -> None:

@@ -104,7 +104,7 @@ def test_damaged_folders_are_named(tmp_path: Path) -> None:
         read_folder(folder)
     text = (folder / "import.json").read_text()
     (folder / "import.json").write_text(text[:50])
-    with pytest.raises(TraceError, match="no JSON, or cut off"):
+    with pytest.raises(TraceError, match="not JSON, or cut off"):
         read_folder(folder)
     (folder / "import.json").write_text('{"files": {}, "sources": []}')
     with pytest.raises(TraceError, match="lacks remarks"):

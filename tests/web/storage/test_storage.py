@@ -316,7 +316,7 @@ def test_certificates_that_are_none(tmp_path: Path) -> None:
     path.write_text("nothing")
     with pytest.raises(ParameterError, match="tls_key"):
         Listening(certificate=path).check()
-    with pytest.raises(TraceError, match="is no certificate"):
+    with pytest.raises(TraceError, match="not a certificate"):
         Listening(certificate=path, private_key=path).check()
 
 

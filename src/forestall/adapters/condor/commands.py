@@ -97,7 +97,7 @@ def ads(text: str) -> list[Mapping[str, Any]]:
     try:
         told = json.loads(text)
     except ValueError as error:
-        raise CondorError(f"an answer that is no JSON ({error})") from None
+        raise CondorError(f"an answer that is not JSON ({error})") from None
     if not isinstance(told, list) or not all(isinstance(one, dict) for one in told):
-        raise CondorError("an answer that is no list of ads")
+        raise CondorError("an answer that is not a list of ads")
     return told

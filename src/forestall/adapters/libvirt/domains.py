@@ -155,7 +155,7 @@ def _parsed(text: str, source: str) -> ElementTree.Element:
     except ElementTree.ParseError as error:
         raise TraceError(source, f"is not XML: {error}") from None
     if root.tag != "domain":
-        raise TraceError(source, f"is no domain of libvirt, but <{root.tag}>")
+        raise TraceError(source, f"not a domain of libvirt, but <{root.tag}>")
     return root
 
 

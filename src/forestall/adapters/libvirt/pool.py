@@ -231,7 +231,7 @@ class LibvirtPool:
         def act(connection: Any) -> None:
             domain = connection.lookupByName(machine)
             if disks := domains.writable_disks(domain.XMLDesc(0)):
-                message = f"{machine} writes to {', '.join(disks)}: its memory is no checkpoint"
+                message = f"{machine} writes to {', '.join(disks)}: its memory is not a checkpoint"
                 raise HostCallError(node, message)
             domain.snapshotCreateXML(text, how)
 

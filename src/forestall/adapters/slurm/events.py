@@ -170,7 +170,7 @@ def _read(
         if not names and looks_headless_events("\n".join(lines[:LOOKED_AT])):
             raise TraceError(path, _HEADLESS, line=number)
         if not names:
-            raise TraceError(path, f"starts {shown(line)}; {_EXPECTED}", line=number)
+            raise TraceError(path, f"the file starts with {shown(line)}; {_EXPECTED}", line=number)
         fields = _fields(line, names)
         if fields is None:
             count = line.count("|") + 1

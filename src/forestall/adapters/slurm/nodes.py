@@ -129,7 +129,7 @@ def _read(
     first = next((line for line in text.splitlines() if line.strip()), "")
     if looks_like_sinfo(text):
         return _table(text, nodes)
-    what = f"starts {shown(first)}" if first else "is empty"
+    what = f"the file starts with {shown(first)}" if first else "is empty"
     raise TraceError(path, f"{what}; expected the output of scontrol show node, or of sinfo")
 
 
@@ -250,7 +250,7 @@ def _from_json(
     try:
         whole = json_of(text)
     except ValueError as error:
-        raise TraceError(path, f"is no JSON, or cut off ({error})") from None
+        raise TraceError(path, f"not JSON, or cut off ({error})") from None
     kind = json_kind(whole) if isinstance(whole, dict) else ""
     if not kind:
         raise TraceError(

@@ -162,7 +162,8 @@ def _from_text(
         elif not filled and looks_headless(text):
             raise TraceError(path, _HEADLESS, line=number_of)
         elif not filled:
-            raise TraceError(path, f"starts {shown(line)}; {_EXPECTED}", line=number_of)
+            message = f"the file starts with {shown(line)}; {_EXPECTED}"
+            raise TraceError(path, message, line=number_of)
         else:
             _refuse(findings, number_of, f"{shown(line)}; {_EXPECTED}")
         filled = True
@@ -201,7 +202,7 @@ class _QueueTable:
 
 
 def _refuse(findings: Findings, line: int, message: str) -> None:
-    text = "rows that are no start estimates"
+    text = "rows that are not start estimates"
     findings.add("malformed", text, "left out", [LineFinding(line, message)])
 
 
@@ -214,7 +215,7 @@ def _from_json(path: Path, text: str, rows: list[_QueueRow], asked: int | None) 
     try:
         whole: Any = json_of(text)
     except ValueError as error:
-        raise TraceError(path, f"is no JSON, or cut off ({error})") from None
+        raise TraceError(path, f"not JSON, or cut off ({error})") from None
     jobs = whole.get("jobs") if isinstance(whole, dict) else None
     if not isinstance(jobs, list):
         raise TraceError(path, "is JSON without jobs; expected that of squeue --json")

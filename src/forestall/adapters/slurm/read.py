@@ -90,7 +90,8 @@ def kind_of(path: str | Path) -> str:
     lacking = short_of(first)
     if lacking:
         raise TraceError(path, lacking)
-    raise TraceError(path, f"starts {shown(first)}; expected the output of {_listed()}")
+    message = f"the file starts with {shown(first)}; expected the output of {_listed()}"
+    raise TraceError(path, message)
 
 
 def short_of(first: str) -> str:

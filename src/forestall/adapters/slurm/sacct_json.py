@@ -104,7 +104,7 @@ def _jobs(path: str | Path, notes: OddNotes, source: str) -> Iterator[Any]:
             if isinstance(error, json.JSONDecodeError) and text.more():
                 continue
             said = "places from which on a list of jobs is cut off or damaged"
-            message = "is cut off or no JSON"
+            message = "is cut off or not JSON"
             notes.lines("cut_off", said, "left out", source, [text.line()], message)
             return
         if end == len(text.buffer) and text.more():

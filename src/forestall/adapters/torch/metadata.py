@@ -40,7 +40,7 @@ def metadata_of(data: bytes, source: str) -> Metadata:
 def _member(kind: Any, name: Any) -> Enum:
     """Return a member of an enum, as some versions of Python pickle it: by `getattr`."""
     if not (isinstance(kind, type) and issubclass(kind, Enum) and name in kind.__members__):
-        raise pickle.UnpicklingError("getattr of what is no enum")
+        raise pickle.UnpicklingError("getattr of what is not an enum")
     return kind[name]
 
 

@@ -200,7 +200,7 @@ def told(
         try:
             event = made(*cells)
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise TraceError(path, "is no event of a run", line=line) from None
+            raise TraceError(path, "not an event of a run", line=line) from None
         yield event
 
 

@@ -208,7 +208,7 @@ def _events(path: Path, nodes: int) -> pl.DataFrame:
     if not known.all():
         line = int((~known).arg_true()[0])
         raise TraceError(
-            path, f"{kinds[line]!r} is no event of a run", line=line + 2, field="event"
+            path, f"{kinds[line]!r} is not an event of a run", line=line + 2, field="event"
         )
     if events.is_empty():
         raise TraceError(path, "holds no events")

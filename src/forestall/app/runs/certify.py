@@ -135,7 +135,7 @@ def _kinds(path: Path) -> list[str]:
     except OSError as error:
         raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
     except (csv.Error, UnicodeDecodeError) as error:
-        raise TraceError(path, f"is no comma-separated table ({error})") from None
+        raise TraceError(path, f"not a comma-separated table ({error})") from None
 
 
 def _complete(folder: Path, summary: Mapping[str, Any]) -> list[Check]:
@@ -149,7 +149,7 @@ def _complete(folder: Path, summary: Mapping[str, Any]) -> list[Check]:
         finding.all([str(error)])
         whole = dict(given)
     finding.all([f"{name} is not there" for name in whole if name not in given])
-    finding.all([f"{name} is no parameter here" for name in given if name not in whole])
+    finding.all([f"{name} is not a parameter here" for name in given if name not in whole])
     finding.all(
         [f"{n} is {given[n]}, and would be {v}" for n, v in whole.items() if given.get(n, v) != v]
     )

@@ -75,9 +75,9 @@ def read_summary(folder: Path) -> dict[str, Any]:
             path, f"cannot be read: {error.strerror}; expected a run's folder"
         ) from None
     except ValueError as error:
-        raise TraceError(path, f"is no JSON: {error}") from None
+        raise TraceError(path, f"not JSON: {error}") from None
     if not isinstance(summary, dict) or not isinstance(summary.get("parameters"), dict):
-        raise TraceError(path, "is no summary of a run")
+        raise TraceError(path, "not a summary of a run")
     if not isinstance(summary.get("sources", {}), dict):
         raise TraceError(path, "expected an object", field="sources")
     return summary

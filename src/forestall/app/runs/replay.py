@@ -131,7 +131,7 @@ def decided_again(folder: Path, given: Mapping[str, Any] | None = None) -> Repla
         why = f"cannot be read: {error.strerror}; simulate with {{log_events}} writes it"
         raise TraceError(path, why) from None
     except UnicodeDecodeError:
-        raise TraceError(path, "is no text") from None
+        raise TraceError(path, "not text") from None
     replayed = model_in(summary).replayed(folder, own)
     for number, (a, b) in enumerate(zip_longest(logged, replayed), 1):
         if a != b:

@@ -69,12 +69,12 @@ def read_status(folder: Path, needed: Collection[str] = NEEDED) -> dict[str, Any
     except OSError as error:
         raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
-        raise TraceError(path, f"is no JSON ({error})") from None
+        raise TraceError(path, f"not JSON ({error})") from None
     if not isinstance(told, dict):
-        raise TraceError(path, "is no status of an agent; expected an object")
+        raise TraceError(path, "not a status of an agent; expected an object")
     for key in needed:
         if key not in told:
-            raise TraceError(path, f"is no whole status of an agent: {key} is not there")
+            raise TraceError(path, f"not a whole status of an agent: {key} is not there")
     for key, value in told.items():
         _check(path, key, value, key in needed)
     return told

@@ -197,7 +197,7 @@ class GuestFiles:
         try:
             return _record(json_of(raw))
         except (ValueError, ParameterError) as error:
-            raise TraceError(path, f"is no guest's record ({error})") from None
+            raise TraceError(path, f"not a guest's record ({error})") from None
 
     def write(self, record: StayRecord, *, alone: bool = False) -> None:
         """Write the record, on the disk when this returns. Raises TraceError.

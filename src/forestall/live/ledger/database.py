@@ -122,7 +122,7 @@ class Database:
         with self.reading() as connection:
             current = self._check_version(connection, _migrations())
         if current != ScriptDirectory.from_config(_migrations()).get_current_head():
-            told = "is no ledger" if current is None else "is one of an older forestall"
+            told = "not a ledger" if current is None else "is one of an older forestall"
             raise LedgerError(self.name, f"{told}; who writes to it brings it up to date")
 
     def _check_version(self, connection: sa.Connection, config: Config) -> str | None:
@@ -144,7 +144,7 @@ class Database:
         except OSError as error:
             raise LedgerError(self.name, f"cannot be read: {error.strerror}") from None
         if head != _MAGIC:
-            raise LedgerError(self.name, "is no ledger")
+            raise LedgerError(self.name, "not a ledger")
 
     def _connection(self) -> sa.Connection:
         """Return the writer's connection, a new one where it was lost, with its lock."""

@@ -69,7 +69,7 @@ class MachineLedger:
 
     def skipped(self) -> str:
         """Return which lines were left out, in one line; empty where none was."""
-        return skipped_text(self.path, self._skipped, "is no entry of a ledger")
+        return skipped_text(self.path, self._skipped, "not an entry of a ledger")
 
 
 def skipped_text(path: Path, lines: list[int], what: str) -> str:

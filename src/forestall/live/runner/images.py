@@ -74,7 +74,7 @@ class ImageTold:
                 raise ImageError(f"{image} has another form than {FORM}")
             made = record_of(cls, told)
         except (OSError, ValueError, ParameterError) as error:
-            raise ImageError(f"{image} is no image of a program: {error}") from None
+            raise ImageError(f"{image} is not an image of a program: {error}") from None
         for path in made.paths:
             if (path and os.path.normpath(path) != path) or "\0" in path:
                 raise ImageError(f"the image names {path!r}, where nothing can be put")

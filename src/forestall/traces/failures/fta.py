@@ -132,7 +132,7 @@ def _events(path: Path, findings: Findings) -> tuple[pl.DataFrame, Int]:
         strange |= ~pl.col(name).is_between(-MAX_SECONDS, MAX_SECONDS)
     bad = frame.select(pl.any_horizontal(*missing, strange).fill_null(True)).to_series()
     numbers = lines[1:]
-    message = f"is no event; expected {len(COLUMNS)} fields: {' '.join(COLUMNS)}"
+    message = f"not an event; expected {len(COLUMNS)} fields: {' '.join(COLUMNS)}"
     found = (LineFinding(int(line), message) for line in numbers[bad.to_numpy()])
     findings.add("malformed", "malformed events", "left out", found)
     return frame.filter(~bad), numbers[~bad.to_numpy()]

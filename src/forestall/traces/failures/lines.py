@@ -100,7 +100,7 @@ def _events(
             continue
         match = how.pattern.fullmatch(line)
         if match is None:
-            message = f"{shown(line)} is no event of {how.what}"
+            message = f"{shown(line)} is not an event of {how.what}"
             strange.append(LineFinding(number, message))
         else:
             events.append(match)
@@ -128,7 +128,7 @@ def _note_times(
     findings: Findings, events: list[re.Match[str]], lines: list[int], good: np.ndarray
 ) -> None:
     found = [
-        LineFinding(lines[row], f"{shown(events[row]['time'])} is no date and time", "time")
+        LineFinding(lines[row], f"{shown(events[row]['time'])} is not a date and time", "time")
         for row in np.flatnonzero(~good).tolist()
     ]
     findings.add("bad_time", "events with an unusable time", "left out", found)

@@ -143,7 +143,7 @@ def _check_replaceable(target: Path) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
         kind = os.stat(target).st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-            raise OSError(errno.EINVAL, "is no file", str(target))
+            raise OSError(errno.EINVAL, "not a file", str(target))
 
 
 def _ends(target: Path) -> tuple[str, str]:

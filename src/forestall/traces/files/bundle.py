@@ -79,7 +79,7 @@ def read_bundle(
         size = sum(entry.file_size for entry in archive.infolist())
         if size > max(FREE_OF_RATIO, MOST_RATIO * place.stat().st_size):
             said = f"it unpacks to more than {MOST_RATIO} times its size"
-            raise TraceError(place, f"is no {what}, or a damaged one: {said}")
+            raise TraceError(place, f"not a {what}, or a damaged one: {said}")
         budget.require(COPIES * size, "what it unpacks to", source=place)
         header = json_of(archive.read(HEADER))
         _check(place, header, what, version)
@@ -96,7 +96,7 @@ def _opened(path: Path, what: str) -> zipfile.ZipFile:
         with of_system(path, "cannot be read"):
             return zipfile.ZipFile(path)
     except zipfile.BadZipFile:
-        raise TraceError(path, f"is no {what}, or a damaged one") from None
+        raise TraceError(path, f"not a {what}, or a damaged one") from None
 
 
 def _array(name: str, content: bytes) -> npt.NDArray[Any]:
@@ -118,7 +118,7 @@ def _check(path: Path, header: Any, what: str, version: int) -> None:
     if not isinstance(header, dict) or header.get("format") != what:
         told = header.get("format") if isinstance(header, dict) else None
         known = isinstance(told, str) and told.isprintable() and len(told) < 60
-        raise TraceError(path, f"is no {what}" + (f" but a {told}" if known else ""))
+        raise TraceError(path, f"not a {what}" + (f" but a {told}" if known else ""))
     if not isinstance(header.get("values"), dict):
         raise TraceError(path, f"is a damaged {what}: it has no values")
     if not isinstance(header.get("version"), int) or header["version"] > version:

@@ -224,7 +224,7 @@ def _read(
         )
     except pl.exceptions.PolarsError as error:
         said = (str(error).splitlines() or ["unknown"])[0]
-        raise TraceError(path, f"is no comma-separated table ({said})") from None
+        raise TraceError(path, f"not a comma-separated table ({said})") from None
     if len(frame) != len(rows):
         raise TraceError(path, "has quoted fields that go over several lines")
     texts = (pl.col(places[names.index(n)]).str.strip_chars().alias(n) for n in wanted)

@@ -99,7 +99,7 @@ def _take(line: str, number: int, rows: list[tuple[int, ...]], findings: Finding
         return
     for place in _OURS:
         if not _WHOLE.fullmatch(words[place]):
-            said = f"{shown(words[place])} is no whole number"
+            said = f"{shown(words[place])} is not a whole number"
             found = LineFinding(number, said, FIELDS[place])
             findings.add("malformed", "malformed rows", "left out", [found])
             return

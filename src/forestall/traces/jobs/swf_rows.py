@@ -169,14 +169,15 @@ def parse_row(text: bytes, line: int) -> tuple[list[float] | None, LineFinding |
         value = float(word) if _NUMBER.fullmatch(word) else math.nan
         label = f"field {place} ({name})"
         if not abs(value) < _MOST:
-            said = shown(text_of(word))
-            return None, LineFinding(line, f"{said} is no number; expected a finite one", label)
+            wrong = "too large" if abs(value) >= _MOST else "not a finite number"
+            said = f"{shown(text_of(word))} is {wrong}; expected a number below {_MOST:g}"
+            return None, LineFinding(line, said, label)
         if name in FRACTIONAL:
             values.append(value)
             continue
         whole = int(word) if word.lstrip(b"+-").isdigit() else math.floor(value + 0.5)
         if whole != value and finding is None:
-            finding = LineFinding(line, f"{text_of(word)} is no whole number", label)
+            finding = LineFinding(line, f"{text_of(word)} is not a whole number", label)
         values.append(whole)
     for place in (1, 3, 8):
         if values[place] >= MAX_SECONDS:

@@ -61,7 +61,7 @@ def read_rows(path: Path, asked: MetricSelection) -> RawSamples:
     header = text_of(read_head(path)).splitlines()[0].removeprefix("\ufeff").split(",")
     names = [name.strip() for name in header]
     if any(readable(name) != name for name in names):
-        raise TraceError(path, "has a name of a column that is no UTF-8", line=1)
+        raise TraceError(path, "has a name of a column that is not UTF-8", line=1)
     _offered(path, asked, NAMES[:1])
     sheet = read_sheet(path, names, strict=asked.strict)
     if len(sheet) == 0:
@@ -167,5 +167,5 @@ def _numbers(name: str, data: bytes, findings: Findings) -> npt.NDArray[np.float
         else:
             message = f"{shown(text_of(line))} in {name}; expected {width} numbers"
             wrong.append(LineFinding(row + 1, message))
-    findings.add("bad_row", "rows that are no samples (missing)", "left out", wrong)
+    findings.add("bad_row", "rows that are not samples (missing)", "left out", wrong)
     return out

@@ -96,7 +96,8 @@ def _header_line(path: Path) -> str:
         raise TraceError(path, "lacks a header (#Time,...), and no HEADER file is beside it")
     line = next(iter(readable(read_head(beside)).splitlines()), "")
     if not looks_like(line):
-        raise TraceError(beside, f"starts {shown(line)}; expected #Time,...,ProducerName,...")
+        expected = "expected #Time,...,ProducerName,..."
+        raise TraceError(beside, f"the file starts with {shown(line)}; {expected}")
     return line
 
 

@@ -69,12 +69,12 @@ def read_prometheus(path: Path, asked: MetricSelection) -> RawSamples:
         lost += [f"point {k} of {name} on {node}" for k in bad]
         parts.setdefault(name, []).append((node, time, value))
     if asked.strict and (lost or nameless):
-        said = f"{lost[0]} is no [time, value]" if lost else "has series without a node's label"
+        said = f"{lost[0]} is not [time, value]" if lost else "has series without a node's label"
         raise TraceError(path, said)
     if nameless == len(series):
         label = asked.node or "/".join(LABELS)
         raise TraceError(path, f"has no series with a label {label} that would name a node")
-    cleaning = Cleaning().plus("bad_point", "points that are no [time, value]", "left out", lost)
+    cleaning = Cleaning().plus("bad_point", "points that are not [time, value]", "left out", lost)
     text = "series without a node's label"
     cleaning = cleaning.plus("no_node", text, "left out", ["a series"] * nameless)
     frames = [_metric(name, found) for name, found in parts.items()]
@@ -96,9 +96,9 @@ def _series(path: Path) -> list[Series]:
     try:
         answer = json_of(read_bytes(path))
     except ValueError as error:
-        raise TraceError(path, f"is no JSON ({str(error).splitlines()[0]})") from None
+        raise TraceError(path, f"not JSON ({str(error).splitlines()[0]})") from None
     if not isinstance(answer, dict):
-        raise TraceError(path, "is no answer of Prometheus: expected an object")
+        raise TraceError(path, "not an answer of Prometheus: expected an object")
     if answer.get("status") == "error":
         raise TraceError(path, f"is an error of Prometheus: {shown(answer.get('error'), 80)}")
     data = answer.get("data")

@@ -108,8 +108,8 @@ def metric_format(path: Path, asked: MetricSelection = WHATEVER) -> MetricFormat
         first = next((line for line in text_of(raw).splitlines() if line.strip()), "")
         if not first:
             raise TraceError(path, "is empty; expected metrics")
-        names = ", ".join(_BY_NAME)
-        raise TraceError(path, f"holds no metrics that are known ({names}); starts {shown(first)}")
+        expected = f"expected one of {', '.join(_BY_NAME)}"
+        raise TraceError(path, f"no metrics: the file starts with {shown(first)}; {expected}")
     return known
 
 

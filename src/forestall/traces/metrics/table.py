@@ -147,7 +147,7 @@ def no_numbers(
     findings: Findings, column: pl.Series, line: Int, bad: npt.NDArray[np.bool_]
 ) -> None:
     """Note the fields of a metric that are no numbers."""
-    text = "fields that are no number (missing)"
+    text = "fields that are not numbers (missing)"
     findings.fields(column, line, bad, "a number", what="value", text=text, action="changed")
 
 

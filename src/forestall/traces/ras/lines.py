@@ -105,14 +105,14 @@ def _add_chunk(
         wanted = ~matched & (lines.str.strip_chars() != "")
         if layout.skip:
             wanted &= ~lines.str.contains(layout.skip)
-        what = f"is no record of {layout.text}"
+        what = f"is not a record of {layout.text}"
         text = "malformed lines"
         records.refuse("malformed", text, numbers.filter(wanted), lines.filter(wanted), None, what)
         frame, numbers = frame.filter(matched), numbers.filter(matched)
     seconds = _seconds(frame, layout.clock, years)
     good = seconds.is_not_null()
     if not good.all():
-        text, what = "records with an unusable time", "is no date and time"
+        text, what = "records with an unusable time", "is not a date and time"
         said = frame["time"].filter(~good)
         records.refuse("bad_time", text, numbers.filter(~good), said, "time", what)
         frame, numbers, seconds = frame.filter(good), numbers.filter(good), seconds.drop_nulls()

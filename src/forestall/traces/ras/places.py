@@ -75,7 +75,7 @@ def at_level(log: RasLog, level: str) -> RasLog:
     """
     check_level(level)
     if level in PIECES and log.places and not any(map(is_blue_gene, log.places)):
-        allowed = f"node, whole, prefix or system: {log.places[0]!r} is no Blue Gene location"
+        allowed = f"node, whole, prefix or system: {log.places[0]!r} is not a Blue Gene location"
         raise ParameterError("level", level, allowed)
     return regrouped(log, lambda place: coarsened(place, level))
 

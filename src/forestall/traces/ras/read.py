@@ -151,8 +151,8 @@ def _form(path: Path, name: str | None) -> Layout | str:
     first = next((line for line in lines if line.strip()), "")
     if not first:
         raise TraceError(path, "is empty; expected an event log")
-    known = ", ".join(FORMATS)
-    raise TraceError(path, f"is no event log that is known ({known}); starts {shown(first)}")
+    expected = f"expected one of {', '.join(FORMATS)}"
+    raise TraceError(path, f"not an event log: the file starts with {shown(first)}; {expected}")
 
 
 def _sorted(records: RasColumns, path: str | Path) -> RasLog:

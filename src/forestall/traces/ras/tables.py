@@ -133,7 +133,7 @@ def read_table(path: Path, records: RasColumns, progress: Progress | None = None
             columns = columns_of(names)
             if columns is None:
                 check_columns(path, names, OURS[:4], int(numbers[0]))
-                raise TraceError(path, f"is no event log: {shown(rows[0])}", line=int(numbers[0]))
+                raise TraceError(path, f"not an event log: {shown(rows[0])}", line=int(numbers[0]))
             check_columns(path, names, columns.wanted, int(numbers[0]))
             records.labels = columns.alert is not None
             numbers, rows = numbers[1:], rows[1:]
@@ -152,11 +152,11 @@ def read_parquet(path: Path, records: RasColumns, progress: Progress | None = No
         count = int(whole.select(pl.len()).collect().item())
     except (OSError, pl.exceptions.PolarsError) as error:
         said = (str(error).splitlines() or ["unknown"])[0]
-        raise TraceError(path, f"is no Parquet file ({said})") from None
+        raise TraceError(path, f"not a Parquet file ({said})") from None
     columns = columns_of(names)
     if columns is None:
         check_columns(path, names, OURS[:4])
-        raise TraceError(path, "is no event log")
+        raise TraceError(path, "not an event log")
     records.labels = columns.alert is not None
     for first in range(0, count, ROWS):
         part = whole.slice(first, ROWS).select(pl.col(columns.wanted).cast(pl.String)).collect()
@@ -209,7 +209,7 @@ def _add(frame: pl.DataFrame, columns: Columns, records: RasColumns) -> None:
     seconds = _times(said, columns, dated=records.dated)
     good = seconds.is_not_null()
     if not good.all():
-        what = "is no date and time" if records.dated else "is no whole number of at least 0"
+        what = "is not a date and time" if records.dated else "is not a whole number of at least 0"
         records.refuse(
             "bad_time",
             "records with an unusable time",

@@ -301,7 +301,7 @@ def _told(path: str | Path, kind: str) -> Mapping[str, Any]:
     told = told_by(path)
     if told.get("kind") != kind:
         read_parquet(path, [])  # says so where the file is damaged
-        raise TraceError(path, f"is no table of {kind} that forestall import wrote")
+        raise TraceError(path, f"not a table of {kind} that forestall import wrote")
     return told
 
 

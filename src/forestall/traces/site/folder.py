@@ -143,10 +143,10 @@ def read_summary(folder: Path) -> dict[str, Any]:
     try:
         told: Any = json_of(path.read_bytes().decode("utf-8"))
     except OSError:
-        message = f"is no folder that forestall import wrote: it has no {SUMMARY}"
+        message = f"not a folder that forestall import wrote: it has no {SUMMARY}"
         raise TraceError(folder, message) from None
     except ValueError as error:
-        raise TraceError(path, f"is no JSON, or cut off ({error})") from None
+        raise TraceError(path, f"not JSON, or cut off ({error})") from None
     wanted = {"files": dict[str, int], "sources": list[str], "remarks": list[_ToldRemark]}
     for name, kind in wanted.items():
         if not isinstance(told, dict) or name not in told:

@@ -200,7 +200,7 @@ class ServedHost(StorageHost):
         raise HostError(self.name, told)
 
     def _stranger(self) -> HostError:
-        return HostError(self.name, "answers, but is no storage daemon of forestall")
+        return HostError(self.name, "answers, but is not a storage daemon of forestall")
 
     def _wrong(self, error: Exception) -> HostError:
         if isinstance(error, httpx.TimeoutException):

@@ -154,4 +154,4 @@ def _read(path: Path) -> Iterator[KeptToken]:
                 raise ValueError(f"made {kept.made} s after 1970")
             yield kept
     except (ValueError, TypeError, LookupError, ParameterError) as error:
-        raise TraceError(path, f"is no file of tokens: {error}") from None
+        raise TraceError(path, f"not a file of tokens: {error}") from None

@@ -65,7 +65,7 @@ def document(raw: bytes, what: str) -> Document:
     except ValueError as error:
         cut = not text.rstrip().endswith("}")
         fault = LookFault.CUT if cut else LookFault.UNREADABLE
-        raise LookError(fault, what, f"the answer is no JSON, or cut short ({error})") from None
+        raise LookError(fault, what, f"the answer is not JSON, or cut short ({error})") from None
     except RecursionError:
         raise LookError(LookFault.UNREADABLE, what, "the answer is nested too deeply") from None
     if not isinstance(value, dict):
@@ -136,7 +136,7 @@ def job_of(one: Any) -> ClusterJob:
     identity = number(one.get("job_id")) if isinstance(one, dict) else None
     state = states_of(one.get("job_state")) if isinstance(one, dict) else ()
     if identity is None or identity <= 0 or not state:
-        raise LookError(LookFault.UNREADABLE, "queue", "an entry is no job: no id or no state")
+        raise LookError(LookFault.UNREADABLE, "queue", "an entry is not a job: no id or no state")
     base, flags = state[0], state[1:]
     limit = number(one.get("time_limit"))
     return ClusterJob(
@@ -178,7 +178,9 @@ def node_of(one: Any) -> ClusterNode:
     name = one.get("name") if isinstance(one, dict) else None
     state = states_of(one.get("state"), one.get("state_flags")) if isinstance(one, dict) else ()
     if not isinstance(name, str) or not name or not state:
-        raise LookError(LookFault.UNREADABLE, "nodes", "an entry is no node: no name or no state")
+        raise LookError(
+            LookFault.UNREADABLE, "nodes", "an entry is not a node: no name or no state"
+        )
     return ClusterNode(
         name=name,
         state=state[0],
@@ -201,7 +203,7 @@ def _reservation(one: Any) -> ClusterReservation:
     start = time_of(one.get("start_time")) if isinstance(one, dict) else None
     end = time_of(one.get("end_time")) if isinstance(one, dict) else None
     if not isinstance(name, str) or not name or start is None or end is None:
-        message = "an entry is no reservation: no name, start or end"
+        message = "an entry is not a reservation: no name, start or end"
         raise LookError(LookFault.UNREADABLE, "reservations", message)
     return ClusterReservation(
         name=name,
@@ -220,7 +222,7 @@ def _reservation(one: Any) -> ClusterReservation:
 def _run(one: Any) -> ClusterRun:
     row = sacct_json.row_of(one)
     if row is None:
-        raise LookError(LookFault.UNREADABLE, "accounting", "an entry is no job: it has no id")
+        raise LookError(LookFault.UNREADABLE, "accounting", "an entry is not a job: it has no id")
     told = dict(zip(sacct_json.COLUMNS, row, strict=True))
     return ClusterRun(
         job=int(told["JobIDRaw"]),

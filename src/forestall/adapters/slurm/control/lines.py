@@ -79,7 +79,7 @@ def _rows(
 
 def _job(told: dict[str, str]) -> ClusterJob:
     if not told["JobID"].isdigit() or not told["State"]:
-        raise LookError(LookFault.UNREADABLE, "queue", "a line is no job: no id or no state")
+        raise LookError(LookFault.UNREADABLE, "queue", "a line is not a job: no id or no state")
     alone = told["ArrayTaskID"] in ("", "N/A")
     return ClusterJob(
         id=int(told["JobID"]), user=told["UserName"], name=told["Name"], account="", partition="",
@@ -94,7 +94,7 @@ def _job(told: dict[str, str]) -> ClusterJob:
 
 def _run(told: dict[str, str]) -> ClusterRun:
     if not told["JobIDRaw"].isdigit() or not told["State"]:
-        message = "a line is no run: no id or no state"
+        message = "a line is not a run: no id or no state"
         raise LookError(LookFault.UNREADABLE, "accounting", message)
     return ClusterRun(
         job=int(told["JobIDRaw"]),
@@ -127,7 +127,7 @@ def _node(line: str) -> ClusterNode:
     told = _told(line)
     words = [word for word in told.get("State", "").split("+") if word]
     if first is None or not words:
-        raise LookError(LookFault.UNREADABLE, "nodes", "a line is no node: no name or no state")
+        raise LookError(LookFault.UNREADABLE, "nodes", "a line is not a node: no name or no state")
     silent = words[0].endswith("*")  # as 20.11 says it
     state = words[0].rstrip("*$~#!%@^-+")
     reason = _REASON.search(line)
@@ -166,7 +166,9 @@ def default_of_lines(text: str) -> str:
     for line in _lines(text, "partitions"):
         told = _told(line)
         if "PartitionName" not in told:
-            raise LookError(LookFault.UNREADABLE, "partitions", "a line is no partition: no name")
+            raise LookError(
+                LookFault.UNREADABLE, "partitions", "a line is not a partition: no name"
+            )
         if told.get("Default") == "YES":
             found = told["PartitionName"]
     return found
@@ -177,7 +179,7 @@ def _reservation(line: str) -> ClusterReservation:
     name, start = told.get("ReservationName", ""), _time(told.get("StartTime", ""))
     end = _time(told.get("EndTime", ""))
     if not name or start is None or end is None:
-        message = "a line is no reservation: no name, start or end"
+        message = "a line is not a reservation: no name, start or end"
         raise LookError(LookFault.UNREADABLE, "reservations", message)
     return ClusterReservation(
         name=name,

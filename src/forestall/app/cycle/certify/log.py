@@ -141,7 +141,7 @@ def candidates(run: Facts, finding: Finding) -> str:
     # Guests are looked at before any job is tried in the same second.
     busy = _busy(run, found.host, found.time, np.where(looks, NONE, found.job))
     busy &= ~looks | (found.host != host_of(run, found.job, found.time))
-    text = "job {0}: host {1} is no candidate at {2}, it has a guest or is not available "
+    text = "job {0}: host {1} is not a candidate at {2}, it has a guest or is not available "
     text += "(candidates.csv, line {3})"
     finding.where(busy, text, jobs.name[found.job], found.host, found.time, line)
     here = (events.kind == GuestEventKind.TRY) & (events.time < run.end)

@@ -40,7 +40,9 @@ def _places(sheet: Sheet, name: str) -> Int:
         for j, word in enumerate(row):
             number = hosts if word == "server" else int(word) if word.isdecimal() else -1
             if not 0 <= number <= hosts or (number == hosts) != (word == "server"):
-                raise TraceError(sheet.path, f"{shown(word)} is no store", line=k + 2, field=name)
+                raise TraceError(
+                    sheet.path, f"{shown(word)} is not a store", line=k + 2, field=name
+                )
             found[k, j] = number
     return found
 

@@ -27,12 +27,14 @@ def calibrated(folder: Path) -> dict[str, float]:
     except OSError as error:
         raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
-        raise TraceError(path, f"is no JSON ({error})") from None
+        raise TraceError(path, f"not JSON ({error})") from None
     found = {}
     for name in ("th1", "th2"):
         value = told.get(name) if isinstance(told, dict) else None
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise TraceError(path, f"{shown(value)} is no threshold; expected 0 to 1", field=name)
+            raise TraceError(
+                path, f"{shown(value)} is not a threshold; expected 0 to 1", field=name
+            )
         found[name] = float(value)
     if found["th1"] > found["th2"]:
         raise TraceError(path, f"th1 is above th2: {found['th1']:g} and {found['th2']:g}")
@@ -50,6 +52,6 @@ def calibrated_steps(folder: Path) -> list[tuple[float, int]]:
     try:
         found = [(float(load), int(nice)) for load, nice in told]
     except (TypeError, ValueError, OverflowError):
-        raise TraceError(path, f"{brief(told)} are no steps; expected loads and nice values",
+        raise TraceError(path, f"{brief(told)} are not steps; expected loads and nice values",
                          field="steps") from None  # fmt: skip
     return sorted(found)

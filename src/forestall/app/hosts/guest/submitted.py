@@ -187,7 +187,7 @@ def _read(place: Path) -> SubmittedGuest | None:
     except OSError as error:
         raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
     except (ValueError, ParameterError) as error:
-        raise TraceError(path, f"is no submitted guest ({error})") from None
+        raise TraceError(path, f"not a submitted guest ({error})") from None
 
 
 def submitted(folder: Path) -> tuple[list[SubmittedGuest], list[str]]:

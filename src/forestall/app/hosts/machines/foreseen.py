@@ -96,7 +96,7 @@ def _take(
         return f"{','.join(row)!r} is not of the form {HEADER}"
     when, node, *around = row
     if node not in nodes:
-        return f"{node!r} is no node of the fleet: {', '.join(nodes)}"
+        return f"{node!r} is not a node of the fleet: {', '.join(nodes)}"
     if when == DRAIN:
         drained.add(node)
     elif when == UNDRAIN:

@@ -63,7 +63,7 @@ class Sheet:
             raise TraceError(self.path, said) from None
         except (OSError, pl.exceptions.PolarsError) as error:
             said = (str(error).splitlines() or ["unreadable"])[0]
-            raise TraceError(self.path, f"is no comma-separated table ({said})") from None
+            raise TraceError(self.path, f"not a comma-separated table ({said})") from None
         missing = [one for one in names if one not in frame.columns]
         if missing:
             raise TraceError(self.path, f"lacks column {', '.join(missing)}")
@@ -280,7 +280,7 @@ def read_summary(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise TraceError(path, f"is not JSON ({str(error).splitlines()[0]})") from None
     if not isinstance(summary, dict):
-        raise TraceError(path, "is no summary of a run")
+        raise TraceError(path, "not a summary of a run")
     return summary
 
 

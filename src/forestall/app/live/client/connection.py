@@ -192,7 +192,7 @@ class ServerConnection:
             told = _detail(value, reply.status_code)
             raise self._unreachable(f"failed: {told}")
         if reply.status_code >= 300 or not isinstance(value, dict):
-            raise self._unreachable("answers, but is no forestall controller")
+            raise self._unreachable("answers, but is not a forestall controller")
         return ServerAnswer(text, value)
 
     def _unreachable(self, what: str) -> UnreachableError:

@@ -79,7 +79,7 @@ def read_script(path: Path) -> ReadScript:
     except UnicodeDecodeError:
         raise TraceError(path, "is not UTF-8") from None
     if not text.startswith("#!"):
-        raise TraceError(path, "is no script: expected a first line such as #!/bin/bash", line=1)
+        raise TraceError(path, "not a script: expected a first line such as #!/bin/bash", line=1)
     if "\0" in text or "\r\n" in text:
         what = "a NUL" if "\0" in text else "line ends of DOS"
         raise TraceError(path, f"has {what}, which sbatch does not take")
@@ -111,7 +111,7 @@ def options_of(words: Sequence[str]) -> Iterator[tuple[str, str]]:
                 left.insert(0, f"-{value}")
                 equals = value = ""
         else:
-            raise ValueError(f"{word!r} is no option of sbatch")
+            raise ValueError(f"{word!r} is not an option of sbatch")
         if not equals and name not in FLAGS:
             if not left:
                 raise ValueError(f"{word} has no value")

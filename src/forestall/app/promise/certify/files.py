@@ -269,7 +269,7 @@ class PromiseRun:
     def read(cls, folder: Path) -> Self:
         """Return what the files of this folder say."""
         if not folder.is_dir():
-            raise TraceError(folder, "is no folder of a run")
+            raise TraceError(folder, "not a folder of a run")
         summary = Summary.of(folder)
         given = Given.of(summary)
         jobs = JobRows.read(folder)

@@ -269,7 +269,7 @@ def _check_prices(source: Path, table: ClusterTable) -> None:
     names = [group.name for group in table.groups]
     for name in table.prices.groups:
         if name not in names:
-            text = f"{name!r} is no group; expected one of {', '.join(names)}"
+            text = f"{name!r} is not a group; expected one of {', '.join(names)}"
             raise TraceError(source, text, field="prices.groups")
     if table.pool is None or table.pool.repair is None:
         text = "is missing: it is needed to price the wait of a job without a spare"
