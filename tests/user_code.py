@@ -36,7 +36,7 @@ def reliability() -> dict[str, Any]:
     shape: float = fitted.params["shape"]
     ranking = fs.fit_all([12.0, 40.0, 7.0, 90.0, 33.0], families=["weibull", "exponential"])
     best: str = ranking.best.family.name
-    every = fs.interval(mttf="4d", checkpoint_cost=300)
+    every = fs.interval(mtbf="4d", checkpoint_overhead=300)
     seconds: float = every.found.optimal
     spare = fs.spares(nodes=256, duration="7d", target=0.99)
     count: int | None = spare.found.spares

@@ -53,7 +53,7 @@ RESULTS: dict[str, Callable[[Path], ShownResult]] = {
     ),
     "fit": lambda folder: fs.fit([12.0, 40.0, 7.0, 90.0, 33.0]),
     "fit_all": lambda folder: fs.fit_all([12.0, 40.0, 7.0, 90.0, 33.0]),
-    "interval": lambda folder: fs.interval(mttf="4d", checkpoint_cost="5m", work="10d"),
+    "interval": lambda folder: fs.interval(mtbf="4d", checkpoint_overhead="5m", work="10d"),
     "spares": lambda folder: fs.spares(nodes=64, duration="7d"),
     "lemons": lambda folder: fs.lemons(failures=failures_at(folder)),
     "backtest": lambda folder: fs.backtest_promises(jobs_at(folder), warm_up=100, learn=False),

@@ -76,7 +76,7 @@ def test_no_records_and_strange_options_are_refused() -> None:
     with pytest.raises(fs.errors.ParameterError, match="'zones' is not allowed"):
         fs.lemons("jobs.txt", zones="UTC")  # type: ignore[call-arg]
     with pytest.raises(fs.errors.ParameterError, match="records to go with it"):
-        fs.interval(mttf="4d", checkpoint_cost="5m", since="90d")
+        fs.interval(mtbf="4d", checkpoint_overhead="5m", since="90d")
     with pytest.raises(fs.errors.ParameterError, match="results of runs"):
         fs.compare()
 

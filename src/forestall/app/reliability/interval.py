@@ -155,41 +155,41 @@ def answer(asked: IntervalQuestion, rate: MeasuredRate | None = None) -> Interva
     """
     shape, recall = asked.shape, asked.recall
     _check(asked, rate)
-    cost = asked.checkpoint_cost or USUAL
+    cost = asked.checkpoint_overhead or USUAL
     given = {
-        "mttf": asked.mttf, "checkpoint_cost": cost, "work": asked.work, "wanted": asked.wanted,
+        "mtbf": asked.mtbf, "checkpoint_overhead": cost, "work": asked.work,
+        "shortest": asked.shortest,
     }  # fmt: skip
     told = {name: parse_duration(text, name) for name, text in given.items() if text is not None}
     for name, value in told.items():
         if value == 0:
             raise ParameterError(name, given[name], "a duration of at least 1s")
-    life = rate.mttf if rate is not None else float(told["mttf"])
-    pauses = parse_duration(asked.restart, "restart"), parse_duration(asked.downtime, "downtime")
+    life = rate.mttf if rate is not None else float(told["mtbf"])
+    restart = parse_duration(asked.restart_overhead, "restart_overhead")
+    downtime = parse_duration(asked.downtime, "downtime")
     old = asked.ages if asked.ages in ("new", "steady") else _age(asked.ages)
 
     def at(mean: float, nodes: int = 0) -> CheckpointInterval:
         return checkpoint_interval(
             mean / (1 - recall),
-            told["checkpoint_cost"],
+            told["checkpoint_overhead"],
             shape=shape,
             nodes=nodes or count,
             ages=old,
-            restart=pauses[0],
-            downtime=pauses[1],
+            restart=restart,
+            downtime=downtime,
             work=told.get("work"),
         )
 
     count, wanted = asked.nodes, None
     try:
-        if asked.wanted is not None:
+        if asked.shortest is not None:
             wanted = _wanted(lambda nodes: at(life, nodes), told, life / (1 - recall), shape)
             count = max(wanted.nodes, 1)
         found = at(life)
     except ParameterError as error:
         if error.name == "cost":
-            raise ParameterError(
-                "checkpoint_cost", given["checkpoint_cost"], error.allowed
-            ) from None
+            raise ParameterError("checkpoint_overhead", cost, error.allowed) from None
         raise ParameterError(error.name, error.value, error.allowed) from None
     ends: tuple[float | None, float | None] = (None, None)
     if rate is not None:
@@ -208,27 +208,27 @@ def _wanted(
     at: Callable[[int], CheckpointInterval], told: dict[str, int], life: float, shape: float
 ) -> WantedInterval:
     """Return the nodes for the wanted interval; `life` is a node's MTTF, s."""
-    interval = told["wanted"]
-    formula = nodes_for_interval(interval, told["checkpoint_cost"], life, shape)
+    interval = told["shortest"]
+    formula = nodes_for_interval(interval, told["checkpoint_overhead"], life, shape)
     return WantedInterval(interval, most_nodes(lambda nodes: at(nodes).optimal, interval), formula)
 
 
 def _check(asked: IntervalQuestion, rate: MeasuredRate | None) -> None:
     """Raise ParameterError for what does not fit together."""
-    mttf, recall, shape = asked.mttf, asked.recall, asked.shape
-    if mttf is None and rate is None:
-        raise ParameterError("mttf", None, "a duration, or records to measure it: {slurm}, FILES")
-    if mttf is not None and rate is not None:
-        raise ParameterError("mttf", mttf, "either {mttf}, or {slurm} and FILES")
+    mtbf, recall, shape = asked.mtbf, asked.recall, asked.shape
+    if mtbf is None and rate is None:
+        raise ParameterError("mtbf", None, "a duration, or records to measure it: {slurm}, FILES")
+    if mtbf is not None and rate is not None:
+        raise ParameterError("mtbf", mtbf, "either {mtbf}, or {slurm} and FILES")
     if not 0 <= recall < 1:
         raise ParameterError("recall", recall, "a share from 0 to below 1, such as 0.3")
     if recall and shape != 1:
         raise ParameterError("recall", recall, "0 with a {shape} other than 1")
-    if asked.wanted is not None:
+    if asked.shortest is not None:
         for name, value in (("nodes", asked.nodes != 1), ("work", asked.work is not None)):
             if value:
                 raise ParameterError(
-                    name, getattr(asked, name), f"nothing with {{wanted}}: {WHY[name]}"
+                    name, getattr(asked, name), f"nothing with {{shortest}}: {WHY[name]}"
                 )
     if asked.nodes < 1:
         raise ParameterError("nodes", asked.nodes, "a whole number of at least 1")

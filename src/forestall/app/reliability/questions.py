@@ -142,22 +142,22 @@ Shape: TypeAlias = Annotated[
 
 @dataclass(frozen=True)
 class IntervalQuestion(Declared):
-    """How often to checkpoint: durations as text; `mttf` may be measured instead."""
+    """How often to checkpoint: durations as text; `mtbf` may be measured instead."""
 
-    checkpoint_cost: Annotated[
+    checkpoint_overhead: Annotated[
         str | None,
         Setting(
             "Duration of a checkpoint (default with records: 5m)",
             shown="DURATION",
         ),
     ] = None
-    mttf: Annotated[
+    mtbf: Annotated[
         str | None,
-        Setting("Mean time to failure of a node (with records: measured)", shown="DURATION"),
+        Setting("Mean time between failures of a node (with records: measured)", shown="DURATION"),
     ] = None
     shape: Shape = 1.0
     nodes: Annotated[int, Setting("Nodes of the job", group=NODES)] = 1
-    wanted: Annotated[
+    shortest: Annotated[
         str | None,
         Setting(
             "Shortest interval wanted: show how many nodes the job may then have",
@@ -182,7 +182,7 @@ class IntervalQuestion(Declared):
             group=NODES,
         ),
     ] = "steady"
-    restart: Annotated[
+    restart_overhead: Annotated[
         str, Setting("Time to read a checkpoint back", shown="DURATION", group=JOB)
     ] = "0"
     downtime: Annotated[
@@ -196,7 +196,7 @@ class IntervalQuestion(Declared):
 
 @dataclass(frozen=True)
 class SparesQuestion(Declared):
-    """How many spares: durations as text. A `measured` rate stands instead of `mttf` and
+    """How many spares: durations as text. A `measured` rate stands instead of `mtbf` and
     `rate`."""
 
     nodes: Annotated[
@@ -206,13 +206,13 @@ class SparesQuestion(Declared):
         str, Setting("Length of the run: hours, or a duration such as 4-00:00:00", shown="HOURS")
     ]
     target: Annotated[float, Setting("Wanted probability, such as 0.99", shown="P")] = 0.99
-    mttf: Annotated[
-        str | None, Setting("Mean time to failure of a node", shown="DURATION", group=NODES)
+    mtbf: Annotated[
+        str | None, Setting("Mean time between failures of a node", shown="DURATION", group=NODES)
     ] = None
     rate: Annotated[
         float | None,
         Setting(
-            "Failures per 1,000 node-days, instead of {mttf} (default 6.5)",
+            "Failures per 1,000 node-days, instead of {mtbf} (default 6.5)",
             shown="R",
             group=NODES,
         ),
@@ -269,16 +269,16 @@ class SparesQuestion(Declared):
     def mean(self) -> float:
         """Return a node's mean life, s."""
         if self.measured is not None:
-            if self.mttf is not None or self.rate is not None:
-                name, value = ("mttf", self.mttf) if self.mttf else ("rate", self.rate)
+            if self.mtbf is not None or self.rate is not None:
+                name, value = ("mtbf", self.mtbf) if self.mtbf else ("rate", self.rate)
                 raise ParameterError(name, value, "either that, or {slurm} and FILES")
             return self.measured.mttf
-        if self.mttf is not None and self.rate is not None:
-            raise ParameterError("rate", self.rate, "either {mttf} or {rate}")
-        if self.mttf is not None:
-            mean = float(parse_duration(self.mttf, "mttf"))
+        if self.mtbf is not None and self.rate is not None:
+            raise ParameterError("rate", self.rate, "either {mtbf} or {rate}")
+        if self.mtbf is not None:
+            mean = float(parse_duration(self.mtbf, "mtbf"))
             if mean == 0:
-                raise ParameterError("mttf", self.mttf, "a duration above 0")
+                raise ParameterError("mtbf", self.mtbf, "a duration above 0")
             return mean
         rate = RATE if self.rate is None else self.rate
         if not (rate > 0 and math.isfinite(rate)):

@@ -220,7 +220,7 @@ def _age(asked: SparesQuestion, otherwise: str) -> Age:
 def _failures(asked: SparesQuestion, mean: float) -> str:
     per = 1000 * DAY / mean
     text = f"Failures: MTTF of a node {format_duration(mean)}, {per:.3g} per 1000 node-days"
-    if asked.mttf is None and asked.rate is None:
+    if asked.mtbf is None and asked.rate is None:
         text += " (the default, of two large training clusters: Kokolis et al. 2024)"
     return f"{text}; shape {asked.shape:g}."
 

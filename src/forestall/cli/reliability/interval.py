@@ -42,13 +42,13 @@ def interval(
     --slurm or files a node's MTTF is measured from a site's records.
     """
     given = given_of(files, options)
-    if asked.checkpoint_cost is None and given.nothing:
-        raise ParameterError("checkpoint_cost", None, "the time of a checkpoint, such as 5m")
-    found = reliability_interval.answer(asked, rate_of(given, told=asked.mttf))
+    if asked.checkpoint_overhead is None and given.nothing:
+        raise ParameterError("checkpoint_overhead", None, "the time of a checkpoint, such as 5m")
+    found = reliability_interval.answer(asked, rate_of(given, told=asked.mtbf))
     if as_json:
         say_json(found.to_dict())
     else:
-        assumed = (
-            f"A checkpoint is assumed to cost {reliability_interval.USUAL} ({{checkpoint_cost}})."
-        )
-        say_report(reliability_interval.report_of(found, "" if asked.checkpoint_cost else assumed))
+        usual = reliability_interval.USUAL
+        assumed = f"A checkpoint is assumed to cost {usual} ({{checkpoint_overhead}})."
+        said = "" if asked.checkpoint_overhead else assumed
+        say_report(reliability_interval.report_of(found, said))

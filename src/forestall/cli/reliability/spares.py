@@ -41,7 +41,7 @@ def spares(
     more are lost than there are spares (k out of N). With --slurm or files the failure rate is
     measured from a site's records.
     """
-    told = asked.rate if asked.mttf is None else asked.mttf
+    told = asked.rate if asked.mtbf is None else asked.mtbf
     measured = rate_of(given_of(files, options), told=told)
     done = reliability_spares.answer(replace(asked, measured=measured))
     if as_json:

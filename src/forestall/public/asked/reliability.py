@@ -51,14 +51,14 @@ class LogOptions(TypedDict, total=False):
 
 def interval(
     *files: str | Path,
-    checkpoint_cost: Duration | None = None,
-    mttf: Duration | None = None,
+    checkpoint_overhead: Duration | None = None,
+    mtbf: Duration | None = None,
     shape: float = 1.0,
     nodes: int = 1,
-    wanted: Duration | None = None,
+    shortest: Duration | None = None,
     recall: float = 0.0,
     ages: Duration = "steady",
-    restart: Duration = 0,
+    restart_overhead: Duration = 0,
     downtime: Duration = 0,
     work: Duration | None = None,
     **options: Unpack[RecordOptions],
@@ -70,14 +70,14 @@ def interval(
     Parameters
     ----------
     files : a site's records, from which a node's mean time to failure is measured
-    checkpoint_cost : time of a checkpoint; with records None: five minutes
-    mttf : a node's mean time to failure, where it is not measured
+    checkpoint_overhead : time of a checkpoint; with records None: five minutes
+    mtbf : a node's mean time between failures, where it is not measured
     shape : Weibull shape of a node's life; 1 is the exponential
     nodes : of the job
-    wanted : an interval that is wanted at least: how many nodes may the job have?
+    shortest : shortest interval wanted: how many nodes may the job have?
     recall : share of the failures that a predictor foresees in time to save the work
     ages : ``"new"``, ``"steady"``, or how long the nodes have been in use
-    restart, downtime : to read a checkpoint back; from a failure to the restart
+    restart_overhead, downtime : to read a checkpoint back; from a failure to the restart
     work : length of the job without failures; None: long
     options : as for `read_site`
 
@@ -97,22 +97,22 @@ def interval(
     Examples
     --------
     >>> import forestall as fs
-    >>> found = fs.interval(mttf="4d", checkpoint_cost="5m")
+    >>> found = fs.interval(mtbf="4d", checkpoint_overhead="5m")
     >>> round(found.found.optimal), found.table["name"].to_list()
     (14201, ['young', 'daly_first', 'daly', 'optimal'])
     """
     rate = _rate(files, options)
-    if checkpoint_cost is None and rate is None:
-        raise ParameterError("checkpoint_cost", None, "the time of a checkpoint, such as 5m")
+    if checkpoint_overhead is None and rate is None:
+        raise ParameterError("checkpoint_overhead", None, "the time of a checkpoint, such as 5m")
     asked = IntervalQuestion(
-        checkpoint_cost=_text(checkpoint_cost),
-        mttf=_text(mttf),
+        checkpoint_overhead=_text(checkpoint_overhead),
+        mtbf=_text(mtbf),
         shape=shape,
         nodes=nodes,
-        wanted=_text(wanted),
+        shortest=_text(shortest),
         recall=recall,
         ages=_told(ages),
-        restart=_told(restart),
+        restart_overhead=_told(restart_overhead),
         downtime=_told(downtime),
         work=_text(work),
     )
@@ -124,7 +124,7 @@ def spares(
     nodes: int,
     duration: Duration,
     target: float = 0.99,
-    mttf: Duration | None = None,
+    mtbf: Duration | None = None,
     rate: float | None = None,
     shape: float = 1.0,
     ages: Duration | None = None,
@@ -143,7 +143,7 @@ def spares(
     nodes : of the job, the spares among them; beside the spares of a pool
     duration : how long
     target : the wanted probability
-    mttf, rate : a node's mean time to failure; or failures per 1000 node-days (None: 6.5)
+    mtbf, rate : a node's mean time between failures; or failures per 1000 node-days (None: 6.5)
     shape : Weibull shape of a node's life
     ages : of the nodes at the start: ``"new"``, ``"steady"`` or a duration; None: steady for a pool
     pool : all nodes work, and each failure takes a spare from a pool beside them
@@ -166,14 +166,14 @@ def spares(
     Examples
     --------
     >>> import forestall as fs
-    >>> fs.spares(nodes=256, duration="128h", mttf="102840h", shape=0.7).found.spares
+    >>> fs.spares(nodes=256, duration="128h", mtbf="102840h", shape=0.7).found.spares
     7
     """
     asked = SparesQuestion(
         nodes=nodes,
         hours=_told(duration),
         target=target,
-        mttf=_text(mttf),
+        mtbf=_text(mtbf),
         rate=rate,
         shape=shape,
         ages=_text(ages),
