@@ -43,7 +43,7 @@ ASKED: tuple[tuple[Callable[..., Any], Any, set[str]], ...] = (
     (fs.lemons, LemonQuestion, set()),
     (fs.backtest_promises, BacktestQuestion, set()),
     (fs.queue_futures, FuturesQuestion, set()),
-    (fs.interval, IntervalQuestion, {"ages", "restart", "downtime"}),
+    (fs.interval, IntervalQuestion, {"ages", "restart_overhead", "downtime"}),
     (fs.spares, SparesQuestion, {"hours", "measured"}),
     (fs.study_failures, FailureStudySettings, set()),
     (fs.assess_predictors, How, {"most"}),
