@@ -1,4 +1,8 @@
-"""The rows of commands that go on until they are ended, or run something of the user's."""
+"""The rows of commands that go on until they are ended, run something of the user's, or add to what
+is there.
+
+A word before a command such as NAME=VALUE is set in its surroundings.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.vault.agent_samples import agent_folder
 from faults.commands import fleet
 
 VAULT = "--store T/a --store T/b --store T/c --data 2 --parity 1"
+
+
+def _state(folder: Path) -> None:
+    (folder / "state").write_bytes(bytes(range(256)) * 40)
+
+
+def _samples(folder: Path) -> None:
+    agent_folder(folder / "n1")
 
 
 @dataclass(frozen=True)
@@ -19,7 +32,8 @@ class Lasting:
     ----------
     words : how it is called; T is the folder that it writes to
     until : it gets SIGTERM when it has printed this; empty: it ends by itself
-    full : its exit code where a disk is full: 1 where it went on and says what it lost
+    full : its exit code where a disk is full at last: 1 where it went on and says what it lost, 0
+        where SQLite makes sure of its files
     prints : whether it tells something that must not be lost, so that it ends where it cannot
     here : whether it needs the current folder
     told : whether it tells of itself on standard error
@@ -51,6 +65,12 @@ LASTING: Mapping[str, Lasting] = {
         "storage serve T/stored --port 0", "Serving", prints=True,
     ),
     "storage watch": Lasting("storage watch --store T/a --every 1s --for 1s", full=0, prints=True),
+    "checkpoint save": Lasting(f"checkpoint save T/state {VAULT}", prints=True, given=_state),
+    "storage import": Lasting(
+        "XDG_STATE_HOME=T/home FORESTALL_STORAGE_TOKEN=fst_x storage import T/n1"
+        " --store forestall://n1.example.org:9140",
+        full=0, prints=True, given=_samples,
+    ),
     "machines watch": Lasting(
         "machines watch --fleet T/ --for 1s", prints=True, full=0, given=fleet,
     ),

@@ -93,6 +93,10 @@ def _run(cell: dict[str, Any]) -> int:
     for name in [name for name in os.environ if name.startswith("XDG_") or name in ("LC_ALL",)]:
         del os.environ[name]
     os.environ |= {"HOME": str(sandbox / "home"), "TMPDIR": str(sandbox / "tmp")}
+    words = cell["words"]
+    while "=" in words[0]:
+        name, _, value = words.pop(0).partition("=")
+        os.environ[name] = value
     tempfile.tempdir = None
     os.chdir(sandbox)
     code, count, unlimited = 1, 0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]
@@ -114,7 +118,7 @@ def _run(cell: dict[str, Any]) -> int:
     from forestall.cli import main
 
     try:
-        code = main(cell["words"])
+        code = main(words)
     except BaseException:
         traceback.print_exc()
     say()
