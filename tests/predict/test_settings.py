@@ -16,7 +16,9 @@ NAN = float("nan")
 
 
 @pytest.mark.parametrize("name", [*LEARNERS])
-@pytest.mark.parametrize("value", ["abc", [], [1.5], [0], [5, 3], [1, 1], None, [True], {"a": 1}])
+@pytest.mark.parametrize(
+    "value", ["abc", [], [1.5], [0], [5, 3], [1, 1], None, [True], {"a": 1}, [1e300]]
+)
 def test_horizons(name: str, value: Any) -> None:
     with pytest.raises(ParameterError, match=r"horizons: .* ascending"):
         new_learner(name, horizons=value)
@@ -39,6 +41,8 @@ def test_horizons(name: str, value: Any) -> None:
         ("joined", {"seed": -1}),
         ("ar", {"level_days": "x"}),
         ("ar", {"bin": 2.5}),
+        ("arma", {"bin": 1e308}),
+        ("ma", {"bin": 10**30}),
         ("neural", {"decay": []}),
         ("neural", {"order": "x"}),
         ("boosted", {"trees": 2.5}),

@@ -6,16 +6,20 @@ import inspect
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from forestall.model.errors import InputError, ParameterError
 
+MOST: Final = 2**53
+"""A setting is at most this: float64 holds all whole numbers up to it."""
 
-def whole(name: str, value: Any, least: int, greatest: int | None = None) -> int:
+
+def whole(name: str, value: Any, least: int, greatest: int = MOST) -> int:
     """Return a whole number from `least` to `greatest`. Raises ParameterError for others."""
     number = _whole(value)
-    if number is None or number < least or (greatest is not None and number > greatest):
-        room = f"of at least {least}" if greatest is None else f"from {least} to {greatest}"
+    if number is None or not least <= number <= greatest:
+        told = greatest < MOST or (number is not None and number > MOST)
+        room = f"from {least} to {greatest}" if told else f"of at least {least}"
         raise ParameterError(name, value, f"a whole number {room}")
     return number
 
@@ -48,14 +52,14 @@ def numbers(name: str, value: Any, allowed: str, count: int) -> list[float]:
 
 
 def ascending(name: str, value: Any, allowed: str, least: int = 1) -> list[int]:
-    """Return whole numbers of at least `least` that ascend, at least one; a single one counts as a
-    list of one. Raises ParameterError for others; `allowed` says in words which."""
+    """Return whole numbers from `least` to `MOST` that ascend, at least one; a single one counts as
+    a list of one. Raises ParameterError for others; `allowed` says in words which."""
     given = [value] if _whole(value) is not None else value
     if isinstance(given, str | Mapping) or not hasattr(given, "__iter__"):
         raise ParameterError(name, value, allowed)
     numbers = [_whole(one) for one in given]
     found = [one for one in numbers if one is not None]
-    if len(found) < len(numbers) or not found or found[0] < least:
+    if len(found) < len(numbers) or not found or found[0] < least or found[-1] > MOST:
         raise ParameterError(name, value, allowed)
     if any(two <= one for one, two in pairwise(found)):
         raise ParameterError(name, value, allowed)
