@@ -195,7 +195,7 @@ def section(summary: dict[str, Any]) -> list[str]:
         lines.append("| " + " | ".join(map(spaced, [*row, *extra])) + " |")
     left = [row["name"] for row in summary["predictors"] if row["why"]]
     if left:
-        lines += ["", "Without the data that they need: " + ", ".join(left) + "."]
+        lines += ["", "Left out for lack of data: " + ", ".join(left) + "."]
     return [*lines, ""]
 
 
