@@ -49,7 +49,7 @@ def test_the_agent_writes_it_without_reading_its_own_status(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "status.json: is not there: no agent has been at work here"),
+        (None, "status.json: is not there: no agent has run here"),
         ("{", "status.json: not JSON"),
         (b"\xff", "status.json: not JSON"),
         ("[]", "status.json: not a status of an agent; expected an object"),

@@ -77,7 +77,7 @@ def test_an_agent_killed_and_started_again_loses_and_doubles_nothing(
     second = call("--folder", tmp_path, "--no-listen")
     assert second.returncode == 2
     assert second.stderr == (
-        f"forestall: {tmp_path}: another agent (process {first.pid}) is at work on this folder\n"
+        f"forestall: {tmp_path}: another agent (process {first.pid}) uses this folder\n"
     )
     first.kill()
     out, _ = first.communicate()
@@ -212,7 +212,7 @@ def test_a_second_agent_of_the_user_is_refused_unless_beside(tmp_path: Path) -> 
     name = f"forestall-test-{os.getpid()}"  # not that of an agent of who runs the tests
     one, other = tmp_path / "one", tmp_path / "other"
     said = (
-        f"{other}: another agent of yours \\(process {os.getpid()}\\) is at work on this host in "
+        f"{other}: another agent of yours \\(process {os.getpid()}\\) runs on this host in "
         f"{one}; use that one, or give beside"
     )
     with only_agent(one), only_agent_here(one, name=name):

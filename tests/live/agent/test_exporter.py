@@ -102,7 +102,7 @@ def test_one_agent_for_a_folder(tmp_path: Path) -> None:
         assert other.stdout is not None
         assert other.stdout.readline() == b"in\n"
         assert running(folder) == other.pid
-        said = rf"another agent \(process {other.pid}\) is at work on this folder"
+        said = rf"another agent \(process {other.pid}\) uses this folder"
         with pytest.raises(TraceError, match=said), only_agent(folder):
             pass
     finally:

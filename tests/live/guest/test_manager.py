@@ -249,7 +249,7 @@ class TestGoneManager:
             other.start(*command)
             code, out = other.end()
             assert code != 0
-            assert f"another manager (process {manager.pid}) is at work on this guest" in out
+            assert f"another manager (process {manager.pid}) runs this guest" in out
             assert one.state() in {GuestState.LOWERED, GuestState.NORMAL}
 
 

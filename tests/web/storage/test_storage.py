@@ -288,7 +288,7 @@ def test_killed_at_any_moment_nothing_confirmed_is_lost(tmp_path: Path) -> None:
 
 
 def test_one_daemon_for_a_folder(tmp_path: Path) -> None:
-    told = pytest.raises(TraceError, match=r"another storage daemon \(process \d+\) is at work")
+    told = pytest.raises(TraceError, match=r"another storage daemon \(process \d+\) uses")
     with only_agent(tmp_path, "storage daemon"), told:
         serve_storage(tmp_path, StorageOptions(port=0), lambda *_: None)
 

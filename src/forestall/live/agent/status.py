@@ -62,7 +62,7 @@ def read_status(folder: Path, needed: Collection[str] = NEEDED) -> dict[str, Any
     try:
         told = json_of(path.read_bytes())
     except FileNotFoundError:
-        message = "is not there: no agent has been at work here; start one with forestall agent"
+        message = "is not there: no agent has run here; start one with forestall agent"
         raise TraceError(path, message) from None
     except NotADirectoryError:
         raise TraceError(folder, "is a file; expected the folder of an agent") from None

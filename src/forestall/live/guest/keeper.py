@@ -458,7 +458,7 @@ def main() -> int:
     plan = StayPlan.of_line(sys.stdin.buffer.readline())
     try:
         if _locked(plan.files) is None:  # the second holds it, too, until nothing is left
-            raise OSError(f"{plan.files.place}: another keeper is at work on this guest")
+            raise OSError(f"{plan.files.place}: another keeper runs this guest")
         second = Second.fork_above(plan)
     except (ForestallError, OSError) as error:
         _answer({"error": str(error)})

@@ -79,9 +79,9 @@ class HostsDesk:
         view = self.view()
         record = self.record(machine)
         if record.phase is not Phase.RUNNING:
-            raise ForestallError(f"{machine}: does not run ({record.phase}); nothing to move")
+            raise ForestallError(f"{machine}: is not running ({record.phase}); nothing to move")
         if record.node == self._plan.checked(node):
-            raise ParameterError("node", node, f"another one; {machine} runs there")
+            raise ParameterError("node", node, f"another node; {machine} runs there")
         self._check(node, view, record.definition)
         found = self._work.move(machine, "asked for", self._target(view), to=node)
         if not found:

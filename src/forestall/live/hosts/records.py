@@ -190,7 +190,7 @@ class RecordStore:
                     break
                 except BlockingIOError:
                     if time.monotonic() >= late:
-                        message = f"{name}: another command or coordinator is at work on it"
+                        message = f"{name}: another command or coordinator is working on it"
                         raise MachineBusyError(message) from None
                 time.sleep(0.05)
             yield
@@ -246,4 +246,4 @@ def _read(path: Path, kind: type[_Kind]) -> _Kind:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, ParameterError) as error:
-        raise TraceError(path, f"is not what forestall wrote there: {error}") from None
+        raise TraceError(path, f"is damaged or was not written by forestall: {error}") from None

@@ -182,7 +182,7 @@ class MachineWork:
             if before is not None and not before.phase.over:
                 there = there or list(before.places)
             if there:
-                raise ForestallError(f"{machine}: runs already, on {there[0]}")
+                raise ForestallError(f"{machine}: already runs on {there[0]}")
             with self._store.choosing():
                 target, why = (to, "asked for") if to else self._chooser.choose(definition, among)
                 if target is None:
@@ -293,7 +293,7 @@ class MachineWork:
         with self._store.locked(machine, patience=self._patience):
             record = self._store.machine(machine)
             if record is None or record.phase is not Phase.RUNNING:
-                raise MachineBusyError(f"{machine}: does not run")
+                raise MachineBusyError(f"{machine}: is not running")
             image = self._images.room(machine, int(1000 * begun))
             self._pool.checkpoint(machine, record.node, str(image))
         name = self._images.keep(machine, image)  # this may take long; it may move meanwhile

@@ -116,7 +116,7 @@ class FleetFolder:
         with alone(self.folder):
             for seen in self.backend.watch():
                 if seen.machine == guest.name and seen.state.alive:
-                    raise MachineError(guest.name, f"runs already, on {seen.node}")
+                    raise MachineError(guest.name, f"already runs on {seen.node}")
             if node is None:
                 node, why = self.coordinator.choose(guest.name, need)
             else:
@@ -340,7 +340,7 @@ def only_watch(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise TraceError(folder, "another watch is at work on this fleet") from None
+            raise TraceError(folder, "another watch runs on this fleet") from None
         yield
     finally:
         os.close(handle)
