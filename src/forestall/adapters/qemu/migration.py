@@ -155,7 +155,9 @@ def hand_over(
             if reason := _not_ready(here):
                 raise _FailedError(Why.REFUSED, reason)
             if not target.alive():
-                raise _FailedError(Why.REFUSED, f"QEMU on {target.node} is not running", target=True)
+                raise _FailedError(
+                    Why.REFUSED, f"QEMU on {target.node} is not running", target=True
+                )
             with target.monitor() as there:
                 done = _carry_out(_Sides(source, target, here, there), transfer, via, steps)
                 gap = _gap(here, there)
@@ -395,16 +397,16 @@ def _blamed(
     that a link broke rather than that a question was not answered.
     """
     if not source.alive():
-        return _FailedError(
-            Why.LOST, f"QEMU on {source.node} ended midway, and the guest with it"
-        )
+        return _FailedError(Why.LOST, f"QEMU on {source.node} ended midway, and the guest with it")
     hangs = _lasts(target) and not target.status(1.0)
     words = target.complaint()
     if any(word in words for word in _UNLIKE):
         told = f"the target differs from the source: {words}"
         return _FailedError(Why.REFUSED, told, target=True)
     if not begun:
-        return _FailedError(Why.REFUSED, f"the target does not accept the guest: {told}", target=True)
+        return _FailedError(
+            Why.REFUSED, f"the target does not accept the guest: {told}", target=True
+        )
     if not words and not target.alive():
         return _FailedError(Why.BROKEN, f"QEMU on {target.node} ended midway", target=True)
     if cut:
