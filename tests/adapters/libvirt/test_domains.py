@@ -72,7 +72,7 @@ def test_what_a_guest_writes_to() -> None:
         ("<domain><name>a</name></domain>", "it has no memory"),
         (
             "<domain><name>a</name><memory unit='x'>1</memory></domain>",
-            "the size of this domain is unknown",
+            "size of this domain is unknown",
         ),
     ],
 )

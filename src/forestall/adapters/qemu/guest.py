@@ -104,7 +104,7 @@ class Guest:
         for what in ("machine", "cpu", "accel"):
             if not re.fullmatch(r"[\w.+-]+(?:[,=][\w.+-]+)*", getattr(self, what)):
                 raise ParameterError(
-                    what, getattr(self, what), "a value that QEMU knows, without spaces"
+                    what, getattr(self, what), "a value that QEMU takes"
                 )
         return self
 
