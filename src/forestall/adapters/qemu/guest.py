@@ -103,9 +103,7 @@ class Guest:
             raise ParameterError("memory", self.memory, "whole MiB")
         for what in ("machine", "cpu", "accel"):
             if not re.fullmatch(r"[\w.+-]+(?:[,=][\w.+-]+)*", getattr(self, what)):
-                raise ParameterError(
-                    what, getattr(self, what), "a value that QEMU takes"
-                )
+                raise ParameterError(what, getattr(self, what), "a value that QEMU takes")
         return self
 
     def to_json(self) -> dict[str, Any]:

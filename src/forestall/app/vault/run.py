@@ -35,6 +35,7 @@ from forestall.model.cluster.actions import Requeue
 from forestall.model.errors import ForestallError, InputError, ParameterError, of_system
 from forestall.model.settings import Declared, Setting
 from forestall.model.units import format_duration, parse_duration, told_bytes
+from forestall.show.words import counted
 from forestall.traces.files.atomic import atomic_path
 from forestall.vaults.chunks import KIB, Cutting
 from forestall.vaults.manifests import Manifest
@@ -380,9 +381,9 @@ def told_account(history: RunHistory) -> list[str]:
     """Return what a run came to, in lines."""
     lost = f"; {history.lost:.1f} s had to be repeated" if history.lost else ""
     return [
-        f"ran {format_duration(history.ran)} in {history.starts} starts, {history.evictions} "
-        f"evictions{lost}",
-        f"{history.saves} saves: paused for {history.still:.2f} s; {told_bytes(history.read)} "
+        f"ran {format_duration(history.ran)} in {counted(history.starts, 'start')}, "
+        f"{counted(history.evictions, 'eviction')}{lost}",
+        f"{counted(history.saves, 'save')}: paused for {history.still:.2f} s; {told_bytes(history.read)} "
         f"in checkpoints, {told_bytes(history.stored)} stored with parity",
     ]
 
