@@ -126,9 +126,7 @@ def _move(vault: Vault, sparse: set[str], share: float, told: CollectedTold) -> 
             told.moved, told.packs = found.moved, found.packs
             told.said += found.said
     except (HostError, LostError) as error:
-        told.said.append(
-            f"chunks still needed from {len(sparse)} packs could not be moved: {error}"
-        )
+        told.said.append(f"chunks that {len(sparse)} packs still hold could not be moved: {error}")
 
 
 def _there(vault: Vault) -> tuple[dict[str, dict[int, int]], bool]:

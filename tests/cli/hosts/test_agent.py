@@ -144,8 +144,8 @@ def test_what_it_serves_and_who_is_a_guest(start: Start, tmp_path: Path) -> None
         (["--listen", "here"], "--listen: 'here' is not allowed; expected an address"),
         (["--listen", "0", "--no-listen"], "--listen: '0' is not allowed; expected nothing with"),
         (["--folder", "/proc/none/x", "--no-listen"], "/proc/none/x: cannot be written to"),
-        (["status", "--folder", "none"], "none/status.json: is not there"),
-        (["ad", "--folder", "none"], "none/status.json: is not there"),
+        (["status", "--folder", "none"], "none/status.json: does not exist"),
+        (["ad", "--folder", "none"], "none/status.json: does not exist"),
         (["--folder", "/etc/passwd"], "/etc/passwd: is a file; expected a folder for the agent"),
         (["status", "--folder", "/etc/passwd"], "/etc/passwd: is a file; expected the folder of"),
         (["condor", "--way", "command"], "--way: 'command' is not allowed; expected forestall on"),
@@ -235,7 +235,7 @@ def test_nothing_is_said_to_be_on_disk_that_was_removed(start: Start, tmp_path: 
     agent.send_signal(signal.SIGTERM)
     out, wrong = agent.communicate(timeout=20)
     assert agent.returncode == 1
-    assert "was removed under the agent" in out
+    assert "was removed while the agent ran" in out
     assert "on disk" not in out
     assert wrong.startswith("forestall: ")
     assert wrong.endswith(" could not be kept\n")

@@ -268,7 +268,7 @@ class TestRealMachines:
         assert first.out.startswith("vm1: runs on a (asked for); console: ")
         full = day.start(capsys, "vm2", "--node", "a")
         assert full.code == 1
-        assert "a: no room for one more machine; it has its 1" in full.err
+        assert "a: no room for another machine; it has its 1 already" in full.err
         second = day.start(capsys, "vm2", "--runtime", "1h", append=f"{APPEND} last=40")
         assert second.code == 0
         assert day.states(capsys)["vm1"] == ("a", "running")

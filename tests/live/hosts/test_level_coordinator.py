@@ -311,8 +311,8 @@ class TestCommands:
 def test_no_name_leads_out_of_the_folder_of_records(name: str, tmp_path: Path) -> None:
     store = RecordStore(tmp_path / "fleet")
     assert store.machine(name) is None
-    with pytest.raises(TraceError, match="the name of no machine"), store.locked(name):
+    with pytest.raises(TraceError, match="neither a machine nor a host"), store.locked(name):
         pass
-    with pytest.raises(TraceError, match="the name of no machine"):
+    with pytest.raises(TraceError, match="neither a machine nor a host"):
         store.write_host(HostRecord(name))
     assert not list(tmp_path.iterdir())

@@ -249,7 +249,7 @@ def test_nodes_fail_and_come_back(tmp_path: Path) -> None:
 
 def test_rooms_are_never_oversold(tmp_path: Path) -> None:
     desk = Desk(tmp_path, x="a", y="c")
-    with pytest.raises(ForestallError, match=r"c: no room for one more machine; it has its 1"):
+    with pytest.raises(ForestallError, match=r"c: no room for another machine; it has its 1"):
         desk.coordinator.move("x", "c")
     assert desk.backend.moves == []
 

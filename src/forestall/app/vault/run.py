@@ -360,7 +360,7 @@ def why_leave(status: Mapping[str, Any], least: float, now: float) -> str:
     chance = chances.get("1h") if isinstance(chances, dict) else None
     if chance is not None and chance < least:
         return (
-            f"it stays available for an hour with {100 * chance:.0f} % probability only, less than "
+            f"it stays available for an hour with {100 * chance:.0f} % probability, below "
             f"{100 * least:.0f} %"
         )
     return ""
@@ -383,8 +383,9 @@ def told_account(history: RunHistory) -> list[str]:
     return [
         f"ran {format_duration(history.ran)} in {counted(history.starts, 'start')}, "
         f"{counted(history.evictions, 'eviction')}{lost}",
-        f"{counted(history.saves, 'save')}: paused for {history.still:.2f} s; {told_bytes(history.read)} "
-        f"in checkpoints, {told_bytes(history.stored)} stored with parity",
+        f"{counted(history.saves, 'save')}: paused for {history.still:.2f} s; "
+        f"{told_bytes(history.read)} in checkpoints, {told_bytes(history.stored)} stored with "
+        "parity",
     ]
 
 

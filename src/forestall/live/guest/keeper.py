@@ -150,7 +150,7 @@ class Keeper:
             self._end_hook(f"it took longer than {seconds:.0f} s, and was ended", ok=False)
         if now >= self.gone_at:
             self.gone_at = math.inf
-            self._note(GuestState.ENDING, f"no manager came within {self.plan.grace:g} s")
+            self._note(GuestState.ENDING, f"no manager returned within {self.plan.grace:g} s")
             self.end(checkpoint=True)
         if self.code is not None and not self.asked and self.hook is None:
             self.left = len(self.body.members())

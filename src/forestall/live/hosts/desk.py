@@ -127,7 +127,7 @@ class HostsDesk:
         self._plan.checked(node)
         seen = self._pool.look([node])[node]
         if seen.answers:
-            raise ForestallError(f"{node}: answers, and so it is not dead; drain it instead")
+            raise ForestallError(f"{node}: answers, so it is not dead; drain it instead")
         self._note("node fenced", node=node, why="a person said so")
         self._note("node failed", node=node)
         return self._store.write_host(HostRecord(node, HostState.FENCED, self._clock(), PERSON))

@@ -137,7 +137,7 @@ class RecordStore:
             try:
                 record = _read(path, MachineRecord)
                 if record.machine != name:
-                    raise TraceError(path, f"is of another machine, {record.machine}")
+                    raise TraceError(path, f"belongs to another machine, {record.machine}")
             except FileNotFoundError:
                 continue
             except TraceError as error:
@@ -211,7 +211,7 @@ class RecordStore:
     def _part(self, name: str) -> str:
         """Return a name that can be a part of a path. Raises TraceError."""
         if name in {"", ".", ".."} or "/" in name or "\0" in name:
-            raise TraceError(self.folder, f"{name!r} is the name of no machine and no host")
+            raise TraceError(self.folder, f"{name!r} is neither a machine nor a host")
         return name
 
     # ----------------------------------------------------------------------------- hosts

@@ -300,7 +300,7 @@ class MachineWork:
         with self._store.locked(machine, patience=_LONG):
             now = self._store.machine(machine)
             if now is None or now.definition.generation != record.definition.generation:
-                raise MachineBusyError(f"{machine}: was started again meanwhile")
+                raise MachineBusyError(f"{machine}: was restarted meanwhile")
             self._store.write(replace(now, image=name, by=self._position))
         seconds = round(self._clock() - begun, 3)
         self._note("saved", machine=machine, node=record.node, image=name, seconds=seconds)

@@ -192,7 +192,7 @@ class Coordinator:
         if node in self._down:
             raise ParameterError("node", node, "a node that has not failed")
         if self.taken(seen)[node] >= room:
-            raise ForestallError(f"{node}: no room for one more machine; it has its {room}")
+            raise ForestallError(f"{node}: no room for another machine; it has its {room} already")
         if node in self.failing(self._clock()):
             return f"asked for, though {self._reason(node)}"
         return "asked for"

@@ -42,9 +42,7 @@ def token_for(address: str) -> str:
             f"or set ${TOKEN}"
         )
     if not _WORD.fullmatch(token):
-        raise InputError(
-            f"the token for the storage host {address} is not valid: it has unexpected characters"
-        )
+        raise InputError(f"the token for the storage host {address} has unexpected characters")
     return token
 
 

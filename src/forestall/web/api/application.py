@@ -22,8 +22,8 @@ from forestall.web.api.shield import LARGEST, Shield
 ABOUT: Final = """\
 Deadlines with stated probabilities for jobs on a cluster whose nodes fail, and their outcomes.
 
-Ask for a quote, take one of its offers with the job's script, and follow the promise. Users see their own
-jobs and promises, operators all. Times are seconds since 1970, durations seconds,
+Ask for a quote, take one of its offers with the job's script, and follow the promise. Users see
+their own jobs and promises, operators all. Times are seconds since 1970, durations seconds,
 probabilities from 0 to 1. Errors are `{"detail": "one line"}`.
 """
 BURST: Final = 4.0

@@ -74,18 +74,14 @@ class ObjectsTold(BaseModel):
 class StateTold(BaseModel):
     """How the daemon is."""
 
-    state: Annotated[
-        str, Field(description="running, or loaded: at its client limit, or its disk is busy")
-    ]
+    state: Annotated[str, Field(description="running, or loaded: its clients or disk at the limit")]
     clients: Annotated[int, Field(description="Clients being served")]
     limit: Annotated[int, Field(description="Maximum number of clients served at once")]
     bytes: Annotated[int, Field(description="Bytes that count against this client's quota")]
     quota: Annotated[int, Field(description="This client's quota, bytes")]
     all_bytes: Annotated[int, Field(description="Bytes of all clients")]
     all_quota: int
-    io: Annotated[
-        float | None, Field(description="Share of the last minute in which the disk was busy")
-    ]
+    io: Annotated[float | None, Field(description="Share of the last minute with the disk busy")]
     since: Annotated[float, Field(description="When it was started, s since 1970")]
     version: str
 

@@ -90,7 +90,7 @@ def test_no_requeue_is_no_consent(tmp_path: Path) -> None:
         (("-t", "0-6"), None),
         (("-t", "UNLIMITED"), "--time=UNLIMITED but"),
         (("-N", "16-16"), None),
-        (("--array=1-3",), "a promise is of one job"),
+        (("--array=1-3",), "a promise covers one job"),
         (("--deadline=now+1h",), "would end a late job"),
         (("-H",), "--hold cannot be used"),
         (("--wrap=x",), "a script is needed"),
@@ -142,12 +142,12 @@ def test_other_features_than_quoted(tmp_path: Path) -> None:
     [
         (b"echo x\n", "expected a first line such as"),
         (b"", "expected a first line such as"),
-        (b"#!/bin/sh\r\necho\r\n", "line ends of DOS"),
+        (b"#!/bin/sh\r\necho\r\n", "DOS line endings"),
         (b"#!/bin/sh\0", "a NUL"),
         (b"#!/bin/sh\n\xff", "is not UTF-8"),
         (b"#!/bin/sh\n#SBATCH --time\n", ":2: .*has no value"),
         (b"#!/bin/sh\n#SBATCH 'x\n", ":2: "),
-        (b"#!" + b"x" * 2**23, "Slurm takes"),
+        (b"#!" + b"x" * 2**23, "Slurm takes at most"),
     ],
 )
 def test_what_sbatch_would_not_take(raw: bytes, said: str, tmp_path: Path) -> None:

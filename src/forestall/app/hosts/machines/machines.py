@@ -256,9 +256,9 @@ def need_of(runtime: str | None, deadline: str | None, now: float) -> Need:
         return Need(seconds, None if seconds is None else math.floor(now) + SLACK * seconds)
     at = moment(deadline, now, "deadline")
     if at <= now:
-        raise ParameterError("deadline", deadline, "a time to come")
+        raise ParameterError("deadline", deadline, "a time in the future")
     if seconds is not None and at < now + seconds:
-        allowed = f"a time by which {{runtime}} {runtime} can be over"
+        allowed = f"a time that leaves {{runtime}} {runtime} to run"
         raise ParameterError("deadline", deadline, allowed)
     return Need(seconds, at)
 
