@@ -60,7 +60,7 @@ def test_a_port_that_is_taken_is_one_line() -> None:
     first = Exporter(("127.0.0.1", 0), dict)
     try:
         with pytest.raises(
-            InputError, match="cannot be listened on: Address already in use"
+            InputError, match="cannot listen on it: Address already in use"
         ) as error:
             Exporter(("127.0.0.1", first.port), dict)
         assert "no_listen" in str(error.value)

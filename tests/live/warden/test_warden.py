@@ -175,7 +175,7 @@ def test_one_warden_at_a_socket_and_a_clean_end(folder: Path) -> None:
         assert process.wait(30) == 0
     assert not (folder / "socket").exists()
     (folder / "socket").write_text("a file")
-    with pytest.raises(InputError, match="cannot be listened at"):
+    with pytest.raises(InputError, match="cannot listen on it"):
         second.serve()
 
 

@@ -154,4 +154,4 @@ def _boot() -> str:
 def _told(lease: Lease) -> str:
     """Return who holds a lease, in words."""
     host, process, *_ = [*lease.holder.split(), "", ""]
-    return f"process {process} on {host}" if process else "nobody knows which"
+    return f"process {process} on {host}" if process else "unknown process"
