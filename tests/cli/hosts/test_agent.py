@@ -133,7 +133,7 @@ def test_what_it_serves_and_who_is_a_guest(start: Start, tmp_path: Path) -> None
     assert found["forestall_host_samples"] >= 2
     taken = call("--folder", tmp_path / "other", "--listen", address, "--beside")
     assert taken.returncode == 2
-    assert taken.stderr.startswith(f"forestall: --listen: {address} cannot listen on it")
+    assert taken.stderr.startswith(f"forestall: --listen: cannot listen on {address}")
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ class Exporter:
             self._server, self._thread = client.start_http_server(port, host, registry)
         except (OSError, UnicodeError) as error:
             said = getattr(error, "strerror", None) or str(error)
-            message = f"{{listen}}: {shown}:{port} cannot listen on it: {said}"
+            message = f"{{listen}}: cannot listen on {shown}:{port}: {said}"
             raise InputError(f"{message}; give another address, or {{no_listen}}") from None
         self.port: int = self._server.server_port
         self.address = f"{shown}:{self.port}"
