@@ -212,7 +212,7 @@ def report_of(listing: Mapping[str, Any], folder: Path) -> Report:
     )  # fmt: skip
     of_nodes = (
         ("Node", "node", str), ("Processors", "processors", lambda count: f"{count:g}"),
-        ("Machines", "machines", str), ("Room", "room", str), ("Failure foreseen", _foreseen),
+        ("Machines", "machines", str), ("Room", "room", str), ("Predicted failure", _foreseen),
     )  # fmt: skip
     body = (
         Table.by("machines", of_machines, listing["machines"], right=(), most=0),
