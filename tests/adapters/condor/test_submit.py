@@ -95,7 +95,7 @@ def test_what_a_command_says_wrong_is_one_line(
     with pytest.raises(CondorError, match="not JSON"):
         commands.jobs([1])
     program(tmp_path, "condor_q", "print('{}')")
-    with pytest.raises(CondorError, match="no list of ads"):
+    with pytest.raises(CondorError, match="not a list of ads"):
         commands.jobs([1])
     program(tmp_path, "condor_q", "import sys\nsys.exit('no\\n  schedd')")
     with pytest.raises(CondorError, match=r"^condor_q: no schedd$"):

@@ -147,7 +147,7 @@ def test_damaged_records_are_named(tmp_path: Path) -> None:
     found, troubles = app.submitted(tmp_path)
     assert found == []
     assert len(troubles) == 1
-    assert "no submitted guest" in troubles[0]
+    assert "not a submitted guest" in troubles[0]
     with pytest.raises(TraceError):
         app._read(place)
 

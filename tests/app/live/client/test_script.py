@@ -95,7 +95,7 @@ def test_no_requeue_is_no_consent(tmp_path: Path) -> None:
         (("-H",), "--hold cannot be used"),
         (("--wrap=x",), "a script is needed"),
         (("--gres",), "has no value"),
-        (("extra",), "no option of sbatch"),
+        (("extra",), "not an option of sbatch"),
         (("--gres=a'b",), "cannot be used in a script"),
         (("--gres=a\nb",), "cannot be used in a script"),
     ],
