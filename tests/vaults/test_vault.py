@@ -410,7 +410,7 @@ def test_a_key_is_needed_and_the_right_one(tmp_path: Path) -> None:
         restore(vault, name, tmp_path / "again")
     plain = hosts(3)
     opened(plain).close()
-    with pytest.raises(ParameterError, match="none"):
+    with pytest.raises(ParameterError, match="no key"):
         Vault.open(plain, key=key)
 
 
