@@ -51,7 +51,7 @@ class TestWrongInput:
             (("start", "vm", "--kernel", "K", "--runtime", "0"), "--runtime: '0'"),
             (
                 ("start", "vm", "--kernel", "K", "--runtime", "2h", "--deadline", "1h"),
-                "--deadline: '1h' is not allowed; expected a time by which --runtime 2h",
+                "--deadline: '1h' is not allowed; expected a time that leaves --runtime 2h",
             ),
             (("start", "vm"), "give --kernel FILE, or with hosts --domain FILE"),
             (("migrate", "vm", "--to", "b"), "machine: 'vm' is not allowed"),

@@ -248,7 +248,7 @@ def test_exit_codes_and_what_is_wrong(
     assert capfd.readouterr().out == "here\n"
     assert run("fine", "--", "sh", "-c", "exit 41") == 41
     assert run("fine", "--", "sh", "-c", "kill -TERM $$") == 143
-    assert capfd.readouterr().err.count("has finished before") == 1
+    assert capfd.readouterr().err.count("it finished before") == 1
     monkeypatch.setenv("XDG_STATE_HOME", str(site.folder))
     wrong = {
         ("--", "no-such-program"): "no-such-program: No such file or directory",
