@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_read_is_put_aside(tmp_path: Path) -> None:
     one.close()
     assert names(tmp_path) == ["2023-11-15.fsd", "2023-11-15.fsd.damaged"]
     assert len(told) == 1
-    assert "put aside" in told[0]
+    assert "moved to" in told[0]
     assert loads(tmp_path) == [0]
 
 
