@@ -268,4 +268,4 @@ def test_exit_codes_and_what_is_wrong(
     assert main(["run", "--save-now", "--name", "odd"]) == 2
     monkeypatch.setenv("PATH", "/nowhere")
     assert main(site.words("odd", "--", "true")) == 2
-    assert "criu is not here" in capfd.readouterr().err
+    assert "criu is not installed" in capfd.readouterr().err
