@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import polars as pl
@@ -246,6 +247,29 @@ def test_ctrl_c_is_one_line(tmp_path: Path, sent: str) -> None:
     )
     assert done.returncode == 130
     assert done.stderr == "forestall: interrupted; nothing was written\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "arguments", "left"),
+    [
+        ("app.vault.run", "run_program", ["run", "--", "true"],
+         "completed checkpoints stay in the vault"),
+        ("app.hosts.guest.guest", "run_guest", ["guest", "run", "--", "true"],
+         "`forestall guest list` shows the state of the guest"),
+        ("app.vault.checkpoints", "collected", ["checkpoint", "gc", "--store", "vault"],
+         "what was removed stays removed; `forestall checkpoint gc` removes the rest"),
+    ],
+)  # fmt: skip
+def test_an_interrupted_command_that_writes_as_it_goes_says_what_is_left(
+    module: str, function: str, arguments: list[str], left: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: Capsys,
+) -> None:  # fmt: skip
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module(f"forestall.{module}"), function, stop)
+    done = call(capsys, *arguments)
+    assert (done.code, done.err) == (130, f"forestall: interrupted; {left}\n")
 
 
 def test_python_m(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_spoilt_manifest_counts_as_lost(tmp_path: Path, spoil: Spoil) -> None:
         restore(vault, made.name, tmp_path / "back")
         assert (tmp_path / "back/data").read_bytes() == (tmp_path / "data").read_bytes()
         _put(vault, made.key, content, range(3))
-        with pytest.raises(LostError, match="no storage host that can be reached has a whole"):
+        with pytest.raises(LostError, match="no reachable storage host has an intact"):
             vault.manifest(made.name)
 
 

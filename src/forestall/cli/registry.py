@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -18,29 +18,34 @@ from forestall.cli.output import own_codes
 from forestall.cli.spellings import SPELLINGS, accept_old, respell, speaking
 from forestall.model.errors import InputError
 
+NOTHING: Final = "nothing was written"
+"""What a command that writes all or nothing leaves where it is interrupted."""
+
 
 class StoppedError(Exception):
     """Ctrl-C on its way through Typer, which would swallow it."""
 
 
 def command(
-    group: typer.Typer, name: str, *lines: str, **more: Any
+    group: typer.Typer, name: str, *lines: str, left: str = NOTHING, **more: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a command with its runnable examples; Ctrl-C passes through Typer.
 
     Its options are made of what the parameters of the function declare (`with_options`), when the
-    command is asked for: the help of all commands needs none of them.
+    command is asked for: the help of all commands needs none of them. `left` says what is left
+    where the command is interrupted.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        cls = type("Deferred", (_Deferred,), {"making": staticmethod(partial(guarded, function))})
+        making = partial(guarded, function, left)
+        cls = type("Deferred", (_Deferred,), {"making": staticmethod(making)})
         group.command(name, epilog=examples(*lines), cls=cls, **more)(_bare(function))
         return function
 
     return register
 
 
-def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+def guarded(function: Callable[..., Any], left: str = NOTHING) -> Callable[..., Any]:
     """Return a function with its options, from which Ctrl-C gets through Typer, which would
     swallow it, and no broken pipe, which it would make a failure of; one line where the current
     folder is needed and was removed."""
@@ -51,7 +56,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return taking(*args, **kwargs)
         except KeyboardInterrupt as stop:
-            raise StoppedError(str(stop) or "interrupted; nothing was written") from None
+            raise StoppedError(str(stop) or f"interrupted; {left}") from None
         except BrokenPipeError:  # not standard output: that is an OutputError
             raise InputError("a connection or a pipe was closed at the other end") from None
         except FileNotFoundError as error:

@@ -94,7 +94,7 @@ def collect(
         before = [one for one, alive in living(vault).items() if alive]
         left = _outlived(vault, before, wait, sleep)
         if left:
-            told.said.append(f"{len(left)} saves are under way; what they may need stays")
+            told.said.append(f"{len(left)} saves are under way; objects that they may need stay")
             return told
         for lease in (one for one, alive in living(vault).items() if not alive):
             vault.pool.delete_everywhere(keys.LEASES + lease)
@@ -126,7 +126,7 @@ def _move(vault: Vault, sparse: set[str], share: float, told: CollectedTold) -> 
             told.moved, told.packs = found.moved, found.packs
             told.said += found.said
     except (HostError, LostError) as error:
-        told.said.append(f"what is needed of {len(sparse)} packs could not be moved: {error}")
+        told.said.append(f"chunks that {len(sparse)} packs still hold could not be moved: {error}")
 
 
 def _there(vault: Vault) -> tuple[dict[str, dict[int, int]], bool]:
@@ -179,7 +179,7 @@ def _needed(vault: Vault) -> tuple[set[str], set[str]]:
                 if number:
                     continue
                 raise InputError(
-                    f"no manifest of checkpoint {name} is whole: nothing is removed; forget it "
+                    f"no manifest of checkpoint {name} is intact: nothing is removed; forget it "
                     "first"
                 ) from None
     return directories, packs

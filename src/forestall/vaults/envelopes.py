@@ -64,16 +64,16 @@ def content_of(stored: bytes, unseal: Callable[[bytes], bytes] = bytes) -> Conte
     magic, version, size, name = _HEAD.unpack(stored[: _HEAD.size])
     sealed = stored[_HEAD.size :]
     if magic != _MAGIC or version != _VERSION:
-        raise DamagedError("it does not begin as it should")
+        raise DamagedError("it does not start as expected")
     if len(sealed) != size or blake3(sealed).digest() != name:
-        raise DamagedError("its checksum is another one")
+        raise DamagedError("its checksum does not match")
     with sound():
         return _parsed(_grown(unseal(sealed)))
 
 
 def _grown(small: bytes) -> bytes:
     if not 0 < zstandard.frame_content_size(small) <= MOST:
-        raise DamagedError("it says that it is too large")
+        raise DamagedError("its stated size is too large")
     return zstandard.ZstdDecompressor().decompress(small)
 
 
@@ -81,7 +81,7 @@ def _parsed(body: bytes) -> Content:
     first, length = _LENGTHS.unpack(body[: _LENGTHS.size])
     body = body[_LENGTHS.size :]
     if len(body) != length or first > length:
-        raise DamagedError("it has another length than it says")
+        raise DamagedError("its length is not the stated one")
     told, shapes = json_of(body[:first])
     if not isinstance(told, dict):
         raise DamagedError("it holds no named values")
@@ -95,5 +95,5 @@ def _parsed(body: bytes) -> Content:
         arrays[name] = np.frombuffer(body, kind, count, at).reshape(shape)
         at += arrays[name].nbytes
     if at != len(body):
-        raise DamagedError("something stands behind its arrays")
+        raise DamagedError("there is something after its arrays")
     return Content(told, arrays)

@@ -107,7 +107,7 @@ class Fetch:
                 told = "; ".join(f"piece {k}: {why}" for k, why in sorted(self.wrong.items()))
                 raise LostError(
                     f"{left} of the {self.code.pieces} pieces of pack {self.pack.name.hex()[:12]} "
-                    f"are whole where {self.code.data} are needed ({told or 'no others'})"
+                    f"are intact, {self.code.data} are needed ({told or 'no others'})"
                 )
             done, waits = wait(self._asked, HEDGE, FIRST_COMPLETED)
             self._take(done)

@@ -75,7 +75,7 @@ def check_lease(vault: Vault, save: str) -> None:
     """Raise LeaseLostError where a save was taken for dead."""
     there, _ = vault.pool.keys(keys.LEASES)
     if keys.LEASES + save not in there:
-        raise LeaseLostError(f"save {save} was taken for dead after {LIFE:g} s without a word")
+        raise LeaseLostError(f"save {save} was presumed dead after {LIFE:g} s without a heartbeat")
 
 
 def living(vault: Vault) -> dict[str, bool]:

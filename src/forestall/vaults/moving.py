@@ -88,7 +88,7 @@ def move(vault: Vault, sparse: Sequence[SparsePack]) -> MoveTold:
     with lease(vault, name, ""):
         others = [one for one, alive in living(vault).items() if alive and keys.is_move(one)]
         if others != [name]:
-            told.said.append("another collection moves chunks; packs stay as they are")
+            told.said.append("another collection is moving chunks; packs stay as they are")
             return told
         places = _Places(vault, name, told)
         places.write(sparse)

@@ -171,9 +171,9 @@ def opened(
     """
     parts = stored if unseal is None else [unseal(b"".join(stored))]
     if int(chunks.plain.sum(dtype=np.int64)) > _MOST:
-        raise DamagedError("the pack says that it is larger than packs are")
+        raise DamagedError("the pack's stated size exceeds the limit")
     if int(chunks.stored.sum(dtype=np.int64)) != sum(map(len, parts)):
-        raise DamagedError("the pack has another length than its chunks")
+        raise DamagedError("the pack's length is not that of its chunks")
     places = range(len(chunks.plain)) if wanted is None else sorted(wanted)
     plain, small = chunks.plain.tolist(), chunks.stored.tolist()
     pieces = list(_sliced(parts, chunks.stored, places))
@@ -184,7 +184,7 @@ def opened(
     for place, data in zip(places, pieces, strict=True):
         name = chunks.name(place)
         if len(data) != plain[place] or name_chunk(memoryview(data)) != name:
-            raise DamagedError(f"chunk {name.hex()[:12]} holds something else")
+            raise DamagedError(f"chunk {name.hex()[:12]} has unexpected content")
         yield place, data
 
 
@@ -238,5 +238,5 @@ def _grown(small: Sequence[Data], lengths: Sequence[int]) -> Sequence[Data]:
 def _unshuffled(part: Data, length: int) -> bytes:
     """Return a chunk of Blosc2. Raises DamagedError where its head does not tell these lengths."""
     if len(part) < 32 or _BLOSC2_HEAD.unpack_from(part)[0] != length:
-        raise DamagedError("a chunk says that it has another length than it has")
+        raise DamagedError("a chunk's length is not the stated one")
     return bytes(blosc2.decompress2(part))

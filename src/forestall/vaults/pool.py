@@ -160,7 +160,7 @@ class HostPool:
         for found in self.copies(key, parse):
             if not isinstance(found[1], InputError | DamagedError):
                 return found[1]
-        raise LostError(f"no storage host that can be reached has a whole copy of {key}")
+        raise LostError(f"no reachable storage host has an intact copy of {key}")
 
     def copies(
         self, key: str, parse: Callable[[bytes], T]

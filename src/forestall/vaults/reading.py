@@ -74,7 +74,7 @@ def _part(manifest: Manifest, offsets: npt.NDArray[np.int64], span: Span) -> _Sp
         raise ParameterError("span", span, f"within the {entry.size} bytes of the file")
     base = int(offsets[entry.first])
     if int(offsets[entry.first + entry.count]) - base != entry.size:
-        raise LostError(f"{span.path} is said to have another size than its chunks")
+        raise LostError(f"{span.path} has another size than its chunks")
     begin, end = base + span.offset, base + span.offset + span.length
     if begin == end:
         return _SpanPart(begin, end, 0, 0)

@@ -72,7 +72,7 @@ def restore(
     manifest = vault.manifest(name)
     checked_entries(manifest.entries)
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise InputError(f"{to}: expected a folder that is empty or not there yet")
+        raise InputError(f"{to}: expected an empty or new folder")
     beside = to.absolute().parent / f".{to.absolute().name}-{manifest.name}"
     told = RecoveryTold(size=manifest.size)
     with _only_one(beside) as begun:
@@ -131,7 +131,7 @@ def _only_one(beside: Path) -> Iterator[bool]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"{beside}: another recovery makes it") from None
+            raise InputError(f"{beside}: another recovery is writing it") from None
         with os.scandir(handle) as inside:
             begun = any(inside)
         yield begun
@@ -265,7 +265,7 @@ class Places:
         begins = self._offsets[self._firsts[files]]
         at, ends = self._offsets[numbers] - begins, self._offsets[numbers + 1] - begins
         if (ends > self._sizes[files]).any():
-            raise LostError(f"checkpoint {self._name} has files that are longer than it says")
+            raise LostError(f"checkpoint {self._name} has files that are longer than stated")
         data = [chunks[place] for place in rows[:, 0].tolist()]
         # Zeros are left out where there are some, so that files stay as sparse as they were.
         blank = np.array([self._fresh and _is_blank(one) for one in data])
@@ -313,7 +313,7 @@ def offsets_of(vault: Vault, manifest: Manifest) -> npt.NDArray[np.int64]:
         for which, first, count in manifest.runs.astype(np.int64)
     ]
     if sum(map(len, lengths)) != int(manifest.runs[:, 2].sum(dtype=np.int64)):
-        raise LostError(f"checkpoint {manifest.name} names chunks that are not there")
+        raise LostError(f"checkpoint {manifest.name} names chunks that are missing")
     found = np.zeros(sum(map(len, lengths)) + 1, np.int64)
     if lengths:
         np.cumsum(np.concatenate(lengths), dtype=np.int64, out=found[1:])

@@ -123,7 +123,11 @@ class Vault:
                 f"{cut.method}:{cut.size}, as the vault has it",
             )  # fmt: skip
         if self.rules.encrypted != (self.key is not None):
-            told = "a key: the vault is encrypted" if self.key is None else "none: it is not"
+            told = (
+                "a key: the vault is encrypted"
+                if self.key is None
+                else "no key: the vault is not encrypted"
+            )
             raise ParameterError("key", "one" if self.key else "none", told)
 
     # ------------------------------------------------------------------- encryption and names
@@ -214,7 +218,7 @@ class Vault:
                 with suppress(LostError):
                     return self.manifest_after(one, moves[one])
             if moves:
-                raise LostError(f"of {len(moves)} checkpoints no manifest is whole")
+                raise LostError(f"none of {len(moves)} checkpoints has an intact manifest")
         whole = _whole_name(sorted(moves), name)
         return self.manifest_after(whole, moves[whole])
 
@@ -235,13 +239,13 @@ class Vault:
         def parse(stored: bytes) -> Manifest:
             found = _named(name, Manifest.from_content(self._content(stored)))
             if found.move != move:
-                raise DamagedError("another one of this checkpoint lies in its place")
+                raise DamagedError("another manifest of this checkpoint is in its place")
             return found
 
         for move in moves:
             with suppress(LostError):
                 return self.pool.read_any(keys.manifest_key(name, move), parse)
-        raise LostError(f"no storage host that can be reached has a whole manifest of {name}")
+        raise LostError(f"no reachable storage host has an intact manifest of {name}")
 
 
 def _whole_name(names: Sequence[str], begins: str) -> str:
@@ -258,7 +262,7 @@ def _whole_name(names: Sequence[str], begins: str) -> str:
 def _named(name: str, found: T) -> T:
     """Return a directory or manifest. Raises DamagedError where another one lies in its place."""
     if found.name != name:
-        raise DamagedError(f"{found.name} lies in its place")
+        raise DamagedError(f"{found.name} is in its place")
     return found
 
 

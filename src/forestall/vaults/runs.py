@@ -194,7 +194,7 @@ class RunLease:
                 raise
             self._withdraw()
             self._outwait(others, tell)
-        raise RunBusyError(f"several ask to run {self.name} at once; start one of them")
+        raise RunBusyError(f"several processes try to run {self.name} at once; start only one")
 
     def close(self) -> None:
         """Let go of it."""

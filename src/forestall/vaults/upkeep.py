@@ -95,7 +95,7 @@ def _looked(
             told.whole += len(fetch.pieces)
             told.wrong.extend(f"piece {place}: {why}" for place, why in fetch.wrong.items())
             if spare >= 0 and not sound(fetch):
-                told.wrong.append(f"pack {fetch.pack.name.hex()[:12]} holds something else")
+                told.wrong.append(f"pack {fetch.pack.name.hex()[:12]} has unexpected content")
                 spare = -1
             told.spare = spare if told.spare is None else min(told.spare, spare)
             tell(told)

@@ -159,7 +159,7 @@ def _tcp(host: str, port: int) -> socket.socket:
     made = socket.socket(family, kind, protocol)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with of_system(where, "cannot be listened on"):
+        with of_system(where, "cannot listen on it"):
             made.bind(address)
             made.listen(_BACKLOG)
     except BaseException:
@@ -176,7 +176,7 @@ def _unix(path: Path) -> socket.socket:
         raise InputError(f"{path}: another server listens there")
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with of_system(path, "cannot be listened on"):
+        with of_system(path, "cannot listen on it"):
             if path.is_socket():
                 path.unlink()
             made.bind(str(path))

@@ -49,6 +49,6 @@ def test_words(tmp_path: Path) -> None:
 
 
 def test_where_there_is_none() -> None:
-    assert "is not here" in command.why_not("/no/such/criu")
+    assert "is not installed" in command.why_not("/no/such/criu")
     said = command.why_not("false")
     assert "false check fails" in said or "numbers of their own" in said

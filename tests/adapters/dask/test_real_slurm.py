@@ -54,7 +54,7 @@ def test_a_killed_job_is_replaced_and_its_work_done_again(slurm: Cluster, tmp_pa
     assert lost
     jobs = {int(path.name.split("-")[1]) for path in tmp_path.glob("[0-9]*-*")}
     assert len(jobs) == 3, jobs
-    assert said[0] == "2 worker jobs are asked of Slurm"
+    assert said[0] == "asking Slurm for 2 worker jobs"
     assert said[-1] == "2 of 2 worker jobs run"
     slurm.until("no job is left", lambda: not slurm.command("squeue", "-h").stdout.strip())
     assert not list(tmp_path.glob(".dask-*"))

@@ -70,7 +70,10 @@ def test_what_a_guest_writes_to() -> None:
         ("<network/>", "not a domain of libvirt, but <network>"),
         ("<domain><name>a b</name><memory>1</memory></domain>", "its name 'a b' is not allowed"),
         ("<domain><name>a</name></domain>", "it has no memory"),
-        ("<domain><name>a</name><memory unit='x'>1</memory></domain>", "no size can be told"),
+        (
+            "<domain><name>a</name><memory unit='x'>1</memory></domain>",
+            "size of this domain is unknown",
+        ),
     ],
 )
 def test_what_is_no_domain(text: str, told: str) -> None:

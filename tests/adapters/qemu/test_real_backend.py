@@ -149,7 +149,7 @@ def test_a_target_that_cannot_be_started(
 def test_two_commands_at_once(fleet: QemuBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     with fleet._locked("counter"):
         monkeypatch.setattr(fleet, "_locked", lambda name: QemuBackend._locked(fleet, name, 0.1))
-        with pytest.raises(MachineError, match="another command is at work on it"):
+        with pytest.raises(MachineError, match="another command is working on it"):
             fleet.migrate("counter", "b")
         monkeypatch.undo()
         assert fleet.look("counter").state is MachineState.RUNNING  # a look does not wait
@@ -162,7 +162,7 @@ def test_what_cannot_be(fleet: QemuBackend, tmp_path: Path) -> None:
         fleet.migrate("counter", "z")
     with pytest.raises(ParameterError, match=r"machine: 'other' .*one of the fleet: counter"):
         fleet.migrate("other", "b")
-    with pytest.raises(MachineError, match="counter: runs already, on a"):
+    with pytest.raises(MachineError, match="counter: already runs on a"):
         fleet.add(fleet.guest("counter"), "b")
     with pytest.raises(ParameterError, match=r"node: '\.\./x'"):
         QemuBackend(tmp_path, ("../x",))
@@ -170,7 +170,7 @@ def test_what_cannot_be(fleet: QemuBackend, tmp_path: Path) -> None:
 
 def test_it_is_elsewhere_by_now(fleet: QemuBackend) -> None:
     before = numbers_of_runs(fleet)
-    with pytest.raises(MoveError, match="it is not on c, but on a; nothing was begun") as raised:
+    with pytest.raises(MoveError, match="it is not on c, but on a; nothing was started") as raised:
         fleet.migrate("counter", "b", expected="c")
     assert raised.value.why is Why.REFUSED
     assert raised.value.alive
@@ -217,7 +217,7 @@ def test_a_qemu_that_hangs_is_unknown(fleet: QemuBackend, monkeypatch: pytest.Mo
         assert fleet.look("counter").state is MachineState.UNKNOWN
         assert fleet.look("counter").state is MachineState.UNKNOWN
         assert patience == [module._LOOK, module._SHORT]  # one question each, the second one short
-        with pytest.raises(MoveError, match=r"gives no answer.*; nothing was begun") as raised:
+        with pytest.raises(MoveError, match=r"gives no answer.*; nothing was started") as raised:
             fleet.migrate("counter", "b")
         assert raised.value.alive
     finally:
@@ -324,5 +324,5 @@ def test_stopping(fleet: QemuBackend) -> None:
 def test_a_record_that_was_spoilt(tmp_path: Path) -> None:
     (tmp_path / "vm").mkdir()
     (tmp_path / "vm" / "machine.json").write_text("{}")
-    with pytest.raises(TraceError, match=r"machine\.json: is not what forestall wrote"):
+    with pytest.raises(TraceError, match=r"machine\.json: is damaged or was not written"):
         QemuBackend(tmp_path, ("a",)).watch()

@@ -219,7 +219,7 @@ def test_a_target_with_other_memory_refuses(house: House) -> None:
     error = failing(house, MemoryTransfer(), house.target(smaller))
     assert error.why is Why.REFUSED
     assert error.blames_target
-    assert "not like the source" in str(error)
+    assert "differs from the source" in str(error)
 
 
 def test_nobody_listens_at_the_target(house: House) -> None:
@@ -421,7 +421,7 @@ def test_one_that_is_on_its_way_is_left_alone(house: House) -> None:
     thread = threading.Thread(target=other)
     thread.start()
     begun(house)
-    assert migration.not_ready(house.at) == "it is on its way already"
+    assert migration.not_ready(house.at) == "it is already migrating"
     assert first.alive()
     assert house.at.status() == "running"
     thread.join()

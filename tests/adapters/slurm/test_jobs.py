@@ -248,7 +248,7 @@ def test_rows_that_cannot_be_used(path: Path) -> None:
         "bad_time": ("left out", (f"{path} line 4",)),
         "no_id": ("left out", (f"{path} line 5",)),
     }
-    said = ("", "End: expected", "Start: expected", "expected a job's id")
+    said = ("", "End: expected", "Start: expected", "expected a job id")
     for k in range(1, 4):
         with pytest.raises(TraceError, match=rf"sacct\.txt:2: .*{said[k]}"):
             read_sacct(put(path, rows[k]), strict=True)

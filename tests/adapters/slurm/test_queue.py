@@ -81,10 +81,10 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     for lines, said in (
         ([""], "is empty"),
         (["hello"], "starts with 'hello'"),
-        ([head, "1 N/A"], "does not tell when Slurm was asked"),
+        ([head, "1 N/A"], "does not say when Slurm was asked"),
         (["{"], "not JSON"),
         (['{"a": 1}'], "without jobs"),
-        (['{"jobs": []}'], "does not tell when"),
+        (['{"jobs": []}'], "does not say when"),
         (["1795292203|x|N/A|N/A"], "expected lines"),
     ):
         with pytest.raises(TraceError, match=said):

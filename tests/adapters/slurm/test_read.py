@@ -253,7 +253,7 @@ def test_what_other_commands_refuse_is_a_remark(slurm: Path) -> None:
     assert site.inventory is not None
     (remark,) = [one for one in site.cleanings().remarks if one.kind == "not_told"]
     assert remark.names[0].startswith("starts: squeue line 1: the file starts with 'nonsense'")
-    assert "this user may not ask for that" in remark.names[1]
+    assert "this user may not query that" in remark.names[1]
     with pytest.raises(TraceError, match="nonsense"):
         ask(BEGIN, END, timeout=20, strict=True)
 
@@ -271,7 +271,7 @@ def test_without_sacct_there_is_nothing(slurm: Path) -> None:
     ("first", "said"),
     [
         ("JobID|JobName|Partition|Account|AllocCPUS|State|ExitCode", "without times"),
-        ("JobID           JobName  Partition    Account  AllocCPUS      State ExitCode ", "people"),
+        ("JobID           JobName  Partition    Account  AllocCPUS      State ExitCode ", "for reading"),
     ],
 )
 def test_what_sacct_prints_by_default_is_told_from_nothing(

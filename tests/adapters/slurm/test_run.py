@@ -48,7 +48,7 @@ def test_what_a_command_reads_and_its_variables(programs: Path) -> None:
 @pytest.mark.parametrize("script", ["head -c 5000000 /dev/zero", "while :; do echo y; done"])
 def test_an_answer_that_is_too_large(programs: Path, script: str) -> None:
     put(programs, "squeue", script)
-    with pytest.raises(SlurmError, match="said more than 1,000,000 bytes") as raised:
+    with pytest.raises(SlurmError, match="printed more than 1,000,000 bytes") as raised:
         read(("squeue",), most=1_000_000, timeout=30)
     assert raised.value.large
     assert not raised.value.late
@@ -173,7 +173,7 @@ def test_a_complaint_before_an_answer_is_no_failure(
          "sacct: error: Problem talking to the database: Connection refused", "does not answer"),
         ("slurm_load_node error: Unable to contact slurm controller (connect failure)",
          "does not answer"),
-        ("sacctmgr: error: Access/permission denied", "may not ask for that"),
+        ("sacctmgr: error: Access/permission denied", "may not query that"),
         ("Slurm accounting storage is disabled", "keeps no accounting"),
         ('sacct: error: Invalid field requested: "Foo"', "failed: sacct: error: Invalid field"),
     ],

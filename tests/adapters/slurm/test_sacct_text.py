@@ -198,7 +198,7 @@ def test_messages_before_the_header(path: Path) -> None:
         ("", "is empty; expected the output of sacct"),
         ("\n\n", "is empty"),
         (row(1) + "\n", "has no header with JobID and State"),
-        ("JobID           State      Start      End\n----  ----\n1 A 2 3\n", "apart by blanks"),
+        ("JobID           State      Start      End\n----  ----\n1 A 2 3\n", "separated by blanks"),
         ("JobID|State|Submit\n1|A|3\n", "has no column Start"),
         ("a text\n" * 300, "has no header"),
         ("a text\n", "has no header"),

@@ -137,7 +137,7 @@ def test_the_table(tmp_path: Path) -> None:
     assert told["agent"] == "not running"
     assert told["samples"] == "166 of 6 s since 1970-01-01 00:16:40 UTC"
     busy = dict(rows(tmp_path, KNOWN | {"cpu": 0.9}, 2003.0))
-    assert busy["state"] == "S2, available at lowest priority, in a spike of the load of its owner"
+    assert busy["state"] == "S2, available at lowest priority, in a spike of its owner's load"
     young = dict(rows(tmp_path, STATUS, 2003.0))
     assert young["stays available"] == "not known yet: observed for less than a day"
     far = dict(rows(tmp_path, KNOWN | {"mttf": 10 * 365 * 86_400}, 2003.0))

@@ -234,7 +234,7 @@ def test_steps_are_loads_that_a_nice_value_bears_and_the_one_before_does_not(
         settings.levels()[0],
     )
     (tmp_path / "calibration.json").write_text('{"th1": 0.2, "th2": 0.6, "steps": [1]}')
-    with pytest.raises(TraceError, match="no steps"):
+    with pytest.raises(TraceError, match="are not steps"):
         settings_for(tmp_path, GuestSettings(), (0.2, 0.6), "0")
     assert ExperimentSettings(nice="5,10").plan().nices == (5, 10)
     for text in ("x", "19", "10,5"):

@@ -49,11 +49,11 @@ def test_the_agent_writes_it_without_reading_its_own_status(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "status.json: is not there: no agent has been at work here"),
+        (None, "status.json: does not exist: no agent has run here"),
         ("{", "status.json: not JSON"),
         (b"\xff", "status.json: not JSON"),
-        ("[]", "status.json: not a status of an agent; expected an object"),
-        ("{}", "status.json: not a whole status of an agent: time is not there"),
+        ("[]", "status.json: not an agent's status; expected an object"),
+        ("{}", "status.json: not a complete agent's status: time is missing"),
         ('{"time": 0}', "status.json: time: 0 is not allowed; expected Unix seconds"),
         ('{"time": 1, "state": 3}', "status.json: state: 3 is not allowed; expected one of S1"),
     ],

@@ -77,7 +77,7 @@ class TestGoesOn:
         left = StayRecord(name="g", id="g-1", command=["sh", "-c", "exit 4"], cwd=str(tmp_path))
         left = changed(left, state=GuestState.ENDED, checkpoint=5.0, attempts=3, boot="older")
         files.write(changed(left, settings=QUICK.to_json()))
-        with pytest.raises(TraceError, match="runs another command; go on with it by"):
+        with pytest.raises(TraceError, match="runs another command; continue it with"):
             run_guest(["true"], QUICK, folder=tmp_path, name="g", eyes=host)
         assert resume_guest(tmp_path, "g", eyes=host) == 4
         record = files.read()

@@ -52,7 +52,7 @@ def test_a_fleet_of_this_host_is_another_kind(tmp_path: Path) -> None:
         (f"{TWO}[overload]\nlimit = 2\n", "overload.limit: 2 is not allowed; expected a share"),
         (f"{TWO}[overload]\nholds = 2\n", "overload.holds: no such key; did you mean hold?"),
         (f"{TWO}[migration]\ndisks = 'moved'\n", "migration.disks: 'moved' is not allowed"),
-        (f"{TWO}[migration]\ntunnelled = true\ndisks = 'copied'\n", "libvirt tunnels memory alone"),
+        (f"{TWO}[migration]\ntunnelled = true\ndisks = 'copied'\n", "libvirt tunnels memory only"),
         (f"{TWO}[loss]\nsilence = 0\n", "loss.silence: 0 is not allowed"),
         (f"at_once = 0\n{TWO}", "at_once: 0 is not allowed"),
         (f"{TWO}memory = 'much'\n", "hosts.h2.memory"),

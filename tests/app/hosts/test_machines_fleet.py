@@ -193,9 +193,9 @@ def test_needs() -> None:
     assert need_of("1h", None, 100.0) == Need(3600, 7300)
     assert need_of("1h", "4000", 100.0) == Need(3600, 4000)
     assert need_of(None, "4000", 100.0) == Need(None, 4000)
-    with pytest.raises(ParameterError, match=r"deadline: '99' .*a time to come"):
+    with pytest.raises(ParameterError, match=r"deadline: '99' .*a time in the future"):
         need_of(None, "99", 100.0)
-    with pytest.raises(ParameterError, match=r"deadline: '1h' .*runtime 10h can be over"):
+    with pytest.raises(ParameterError, match=r"deadline: '1h' .*runtime 10h to run"):
         need_of("10h", "1h", 100.0)
     with pytest.raises(ParameterError, match=r"runtime: '0' .*above 0"):
         need_of("0", None, 100.0)

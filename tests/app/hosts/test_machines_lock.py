@@ -47,7 +47,7 @@ def test_processes_that_are_started_do_not_hold_it(tmp_path: Path) -> None:
 
 
 def test_a_second_watch_is_refused(tmp_path: Path) -> None:
-    refused = pytest.raises(TraceError, match="another watch is at work")
+    refused = pytest.raises(TraceError, match="another watch runs")
     with only_watch(tmp_path), refused, only_watch(tmp_path):
         pass
     with only_watch(tmp_path), alone(tmp_path):

@@ -147,7 +147,7 @@ def test_damaged_records_are_named(tmp_path: Path) -> None:
     found, troubles = app.submitted(tmp_path)
     assert found == []
     assert len(troubles) == 1
-    assert "no submitted guest" in troubles[0]
+    assert "not a submitted guest" in troubles[0]
     with pytest.raises(TraceError):
         app._read(place)
 
@@ -156,7 +156,7 @@ def test_a_host_is_left_by_its_agents_word() -> None:
     now = 1e9
     status = {"time": now, "state": "S1", "reliability": {"1h": 0.2}}
     assert why_leave(status, 0.25, now).startswith(
-        "it stays available for an hour with 20 % probability only"
+        "it stays available for an hour with 20 % probability, below"
     )
     assert why_leave(status, 0.2, now) == ""
     assert why_leave(status | {"state": "S3"}, 0.0, now) == "its owner needs it, state S3"

@@ -87,7 +87,7 @@ def test_hosts_that_do_not_answer_are_left(tmp_path: Path, work: Path) -> None:
 
 def test_no_choice_and_no_book_stop_no_save(tmp_path: Path, work: Path, state: Path) -> None:
     told = save_paths(folders(tmp_path, 2), [work], CODING)["placement"]
-    assert told["why"] == "there are no more hosts than pieces"
+    assert told["why"] == "there are not more hosts than pieces"
     shutil.rmtree(state)
     state.write_text("a file where the folder should be")
     told = save_paths(folders(tmp_path), [work], CODING)["placement"]

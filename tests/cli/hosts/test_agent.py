@@ -77,7 +77,7 @@ def test_an_agent_killed_and_started_again_loses_and_doubles_nothing(
     second = call("--folder", tmp_path, "--no-listen")
     assert second.returncode == 2
     assert second.stderr == (
-        f"forestall: {tmp_path}: another agent (process {first.pid}) is at work on this folder\n"
+        f"forestall: {tmp_path}: another agent (process {first.pid}) uses this folder\n"
     )
     first.kill()
     out, _ = first.communicate()
@@ -133,7 +133,7 @@ def test_what_it_serves_and_who_is_a_guest(start: Start, tmp_path: Path) -> None
     assert found["forestall_host_samples"] >= 2
     taken = call("--folder", tmp_path / "other", "--listen", address, "--beside")
     assert taken.returncode == 2
-    assert taken.stderr.startswith(f"forestall: --listen: {address} cannot be listened on")
+    assert taken.stderr.startswith(f"forestall: --listen: cannot listen on {address}")
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_what_it_serves_and_who_is_a_guest(start: Start, tmp_path: Path) -> None
         (["--listen", "here"], "--listen: 'here' is not allowed; expected an address"),
         (["--listen", "0", "--no-listen"], "--listen: '0' is not allowed; expected nothing with"),
         (["--folder", "/proc/none/x", "--no-listen"], "/proc/none/x: cannot be written to"),
-        (["status", "--folder", "none"], "none/status.json: is not there"),
-        (["ad", "--folder", "none"], "none/status.json: is not there"),
+        (["status", "--folder", "none"], "none/status.json: does not exist"),
+        (["ad", "--folder", "none"], "none/status.json: does not exist"),
         (["--folder", "/etc/passwd"], "/etc/passwd: is a file; expected a folder for the agent"),
         (["status", "--folder", "/etc/passwd"], "/etc/passwd: is a file; expected the folder of"),
         (["condor", "--way", "command"], "--way: 'command' is not allowed; expected forestall on"),
@@ -212,7 +212,7 @@ def test_a_second_agent_of_the_user_is_refused_unless_beside(tmp_path: Path) -> 
     name = f"forestall-test-{os.getpid()}"  # not that of an agent of who runs the tests
     one, other = tmp_path / "one", tmp_path / "other"
     said = (
-        f"{other}: another agent of yours \\(process {os.getpid()}\\) is at work on this host in "
+        f"{other}: another agent of yours \\(process {os.getpid()}\\) runs on this host in "
         f"{one}; use that one, or give beside"
     )
     with only_agent(one), only_agent_here(one, name=name):
@@ -235,7 +235,7 @@ def test_nothing_is_said_to_be_on_disk_that_was_removed(start: Start, tmp_path: 
     agent.send_signal(signal.SIGTERM)
     out, wrong = agent.communicate(timeout=20)
     assert agent.returncode == 1
-    assert "was removed under the agent" in out
+    assert "was removed while the agent ran" in out
     assert "on disk" not in out
     assert wrong.startswith("forestall: ")
     assert wrong.endswith(" could not be kept\n")

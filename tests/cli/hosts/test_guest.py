@@ -192,7 +192,7 @@ class TestCommands:
         place = tmp_path / ("far" * 30)
         files = GuestFiles(place, "g" * 64)
         files.make()
-        why = f"no checkpoint: /{'x' * 150} ended with code 100; the one before stays"
+        why = f"no checkpoint: /{'x' * 150} ended with code 100; the previous one remains"
         record = StayRecord(
             name=files.name, id="g-1", command=["true"], cwd="/", why=why, pid=4194303
         )
@@ -202,7 +202,7 @@ class TestCommands:
             done = call(capsys, "guest", *words, "--folder", place)
             *lines, last = done.out.splitlines()
             assert max(map(len, lines)) <= 100, done.out
-            assert "code 100; the one before stays" in " ".join(done.out.split())
+            assert "code 100; the previous one remains" in " ".join(done.out.split())
             assert last.startswith(f"Output: stdout and stderr in {place / 'guests'}/")
 
     def test_what_is_said_is_wrapped_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +213,7 @@ class TestCommands:
         terminal = Terminal()
         monkeypatch.setattr(sys, "stderr", terminal)
         monkeypatch.setenv("COLUMNS", "60")
-        line = "06:00:00 g: ended: its manager got SIGTERM; it has had 10.3 s of CPU time; resume"
+        line = "06:00:00 g: ended: its manager got SIGTERM; it used 10.3 s of CPU time; resume"
         Lines(quiet=False)(line)
         assert len(terminal.getvalue().splitlines()) == 2
         assert max(map(len, terminal.getvalue().splitlines())) <= 60

@@ -51,7 +51,7 @@ class TestWrongInput:
             (("start", "vm", "--kernel", "K", "--runtime", "0"), "--runtime: '0'"),
             (
                 ("start", "vm", "--kernel", "K", "--runtime", "2h", "--deadline", "1h"),
-                "--deadline: '1h' is not allowed; expected a time by which --runtime 2h",
+                "--deadline: '1h' is not allowed; expected a time that leaves --runtime 2h",
             ),
             (("start", "vm"), "give --kernel FILE, or with hosts --domain FILE"),
             (("migrate", "vm", "--to", "b"), "machine: 'vm' is not allowed"),
@@ -108,7 +108,7 @@ class TestWrongInput:
         with only_watch(fleet):
             done = call(capsys, "machines", "watch", "--for", "0", "--quiet", "--fleet", fleet)
         assert (done.code, done.out) == (2, "")
-        assert done.err == f"forestall: {fleet}: another watch is at work on this fleet\n"
+        assert done.err == f"forestall: {fleet}: another watch runs on this fleet\n"
 
     @pytest.mark.parametrize("what", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
     def test_signals_end_a_command_in_one_line(
@@ -167,13 +167,13 @@ def test_a_spoilt_record_of_a_machine(fleet: Path, capsys: pytest.CaptureFixture
     assert done.code == 0, done.err
     (told,) = json.loads(done.out)["machines"]
     assert (told["machine"], told["node"], told["state"]) == ("vm", "b", "unknown")
-    assert "machine.json: is not what forestall wrote there" in told["says"]
+    assert "machine.json: is damaged or was not written by forestall" in told["says"]
     assert call(capsys, "machines", "list", "--fleet", fleet).code == 0
     watched = call(capsys, "machines", "watch", "--for", "0", "--quiet", "--fleet", fleet)
     assert (watched.code, watched.err) == (0, "")
     stopped = call(capsys, "machines", "stop", "vm", "--fleet", fleet)
     assert stopped.code == 2
-    assert "machine.json: is not what forestall wrote there" in stopped.err
+    assert "machine.json: is damaged or was not written by forestall" in stopped.err
 
 
 def test_long_names_do_not_cut_dates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -268,13 +268,13 @@ class TestRealMachines:
         assert first.out.startswith("vm1: runs on a (asked for); console: ")
         full = day.start(capsys, "vm2", "--node", "a")
         assert full.code == 1
-        assert "a: no room for one more machine; it has its 1" in full.err
+        assert "a: no room for another machine; it has its 1 already" in full.err
         second = day.start(capsys, "vm2", "--runtime", "1h", append=f"{APPEND} last=40")
         assert second.code == 0
         assert day.states(capsys)["vm1"] == ("a", "running")
         again = day.start(capsys, "vm1", "--node", "b")
         assert again.code == 1
-        assert "vm1: runs already, on a" in again.err
+        assert "vm1: already runs on a" in again.err
         wait_for_count(day.consoles("vm1")[0], 3)
 
     def test_the_list_fits(self, day: Day, capsys: pytest.CaptureFixture[str]) -> None:
@@ -361,7 +361,7 @@ class TestRealMachines:
         assert processes_in(day.folder) == []
         gone = day.call(capsys, "migrate", "vm1", "--to", "a")
         assert gone.code == 1
-        assert "vm1: does not run (stopped); nothing to move" in gone.err
+        assert "vm1: is not running (stopped); nothing to move" in gone.err
         whats = [json.loads(line)["what"] for line in (day.folder / "ledger.jsonl").open()]
         assert whats.count("started") == 2
         assert whats.count("moved") == 3

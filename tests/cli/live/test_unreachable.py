@@ -41,10 +41,10 @@ def test_no_controller_is_exit_3_and_one_line(
     assert done.code == 3
     assert done.out == ""
     assert len(done.err.splitlines()) == 1
-    assert "cannot be asked" in done.err
+    assert "cannot be reached" in done.err
     done = call(capsys, *words, "--socket", tmp_path / "none.sock")
     assert done.code == 3
-    assert "is not there; name the controller with --server URL" in done.err
+    assert "does not exist; name the controller with --server URL" in done.err
 
 
 @pytest.mark.parametrize(

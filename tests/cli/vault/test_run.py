@@ -248,7 +248,7 @@ def test_exit_codes_and_what_is_wrong(
     assert capfd.readouterr().out == "here\n"
     assert run("fine", "--", "sh", "-c", "exit 41") == 41
     assert run("fine", "--", "sh", "-c", "kill -TERM $$") == 143
-    assert capfd.readouterr().err.count("has finished before") == 1
+    assert capfd.readouterr().err.count("it finished before") == 1
     monkeypatch.setenv("XDG_STATE_HOME", str(site.folder))
     wrong = {
         ("--", "no-such-program"): "no-such-program: No such file or directory",
@@ -268,4 +268,4 @@ def test_exit_codes_and_what_is_wrong(
     assert main(["run", "--save-now", "--name", "odd"]) == 2
     monkeypatch.setenv("PATH", "/nowhere")
     assert main(site.words("odd", "--", "true")) == 2
-    assert "criu is not here" in capfd.readouterr().err
+    assert "criu is not installed" in capfd.readouterr().err

@@ -79,7 +79,7 @@ def test_a_person_agrees_or_not(ledger: LiveLedger) -> None:
     executor.approve(back.id, "bob")
     executor.reject(back.id, "ann")
     for name, who in ((no.id, "bob"), (yes.id, "eve"), ("0" * 16, "bob")):
-        with pytest.raises(InputError, match="does not wait for a word on it"):
+        with pytest.raises(InputError, match="does not await a decision"):
             executor.approve(name, who)
     executor.step(cluster.look())
     assert cluster.done == [(yes.id, 1000)]

@@ -180,8 +180,8 @@ STATUS: dict[str, Any] = {
         ("[" * 100_000, "not JSON"),
         ("\xff", "not JSON"),
         ("[]", "expected an object"),
-        ("{}", "time is not there"),
-        ('{"state": "S1", "time": 1, "period": 6}', "since is not there"),
+        ("{}", "time is missing"),
+        ('{"state": "S1", "time": 1, "period": 6}', "since is missing"),
     ],
 )
 def test_a_status_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -101,7 +101,7 @@ def test_half_a_record_is_cut_off_when_the_file_is_opened_again(tmp_path: Path, 
     again.add(record(1))
     again.close()
     assert path.stat().st_size == 2 * (2 * HEADER + RECORD)
-    assert told == [f"{path}: {torn:,} half-written bytes at its end cut off"]
+    assert told == [f"{path}: removed {torn:,} incomplete bytes at its end"]
     metrics = read_metrics(tmp_path)
     assert loads(tmp_path) == [0, 1]
     assert not metrics.cleaning.remarks
@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_read_is_put_aside(tmp_path: Path) -> None:
     one.close()
     assert names(tmp_path) == ["2023-11-15.fsd", "2023-11-15.fsd.damaged"]
     assert len(told) == 1
-    assert "put aside" in told[0]
+    assert "moved to" in told[0]
     assert loads(tmp_path) == [0]
 
 
@@ -167,7 +167,7 @@ def test_a_file_removed_under_the_agent_is_begun_anew_and_counted(
     one.close()
     assert loads(tmp_path) == [3, 4, 5]
     assert (one.lost, one.waiting) == (3, 0)
-    assert told == [f"{path}: was removed under the agent, 3 samples lost with it"]
+    assert told == [f"{path}: was removed while the agent ran, 3 samples lost with it"]
 
 
 def test_what_is_removed_after_the_last_sample_is_counted_at_the_end(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_what_is_removed_after_the_last_sample_is_counted_at_the_end(tmp_path: P
     shutil.rmtree(tmp_path / "samples")
     one.close()
     path = tmp_path / "samples" / "2023-11-15.fsd"
-    assert told == [f"{path}: was removed under the agent, 3 samples lost with it"]
+    assert told == [f"{path}: was removed while the agent ran, 3 samples lost with it"]
     assert one.lost == 3
     assert not path.parent.exists()
 
@@ -194,7 +194,7 @@ def test_a_file_moved_or_cut_under_the_agent_is_begun_anew(tmp_path: Path) -> No
     (tmp_path / "samples").rename(tmp_path / "old")
     one.add(record(2))
     assert [line.partition(": ")[2] for line in told] == [
-        "was moved away under the agent; a new one is begun"
+        "was moved while the agent ran; a new one is started"
     ]
     assert (loads(tmp_path), one.lost) == ([2], 0)
     path = tmp_path / "samples" / "2023-11-15.fsd"
@@ -205,9 +205,9 @@ def test_a_file_moved_or_cut_under_the_agent_is_begun_anew(tmp_path: Path) -> No
     one.add(record(5))
     one.close()
     assert [line.partition(": ")[2] for line in told[1:]] == [
-        "was cut under the agent, 1 sample lost with it",
-        "3 half-written bytes at its end cut off",
-        "was cut under the agent, 2 samples lost with it",
+        "was cut off while the agent ran, 1 sample lost with it",
+        "removed 3 incomplete bytes at its end",
+        "was cut off while the agent ran, 2 samples lost with it",
     ]
     assert (loads(tmp_path), one.lost) == ([5], 3)
 
@@ -236,7 +236,7 @@ def test_samples_wait_in_memory_while_the_disk_is_full(tmp_path: Path) -> None:
     assert told == [f"{path.parent}: cannot be written: File too large; samples are kept in memory"]
     one.add(record(40))
     assert (one.waiting, one.lost) == (0, 0)
-    assert told[1:] == [f"{path.parent}: written again, 40 samples late"]
+    assert told[1:] == [f"{path.parent}: writable again, 40 samples written late"]
     one.close()
     assert loads(tmp_path) == list(range(41))
 
@@ -251,7 +251,7 @@ def test_of_too_many_the_oldest_are_dropped_and_counted(tmp_path: Path) -> None:
     one.add(record(80, day=2))
     one.close()
     assert loads(tmp_path) == list(range(31, 81))
-    assert told[-1].endswith("written again, 50 samples late, 31 were lost")
+    assert told[-1].endswith("writable again, 50 samples written late, 31 lost")
 
 
 def test_what_cannot_be_written_in_the_end_is_told(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
             "cannot be written: No space left on device; samples are kept in memory",
             told[-1].partition(": ")[2],
         ]
-        assert "written again" in told[-1]
+        assert "writable again" in told[-1]
         assert len(read_metrics(place / "samples")) == 1001
     finally:
         subprocess.run(["umount", str(place)], check=True)

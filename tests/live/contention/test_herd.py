@@ -66,9 +66,9 @@ def test_a_process_that_ends_before_its_time_is_an_error() -> None:
         os.kill(herd.pids[0], signal.SIGKILL)
         os.kill(herd.leader, signal.SIGKILL)
         all_gone([herd.leader, *herd.pids])
-        with pytest.raises(ContentionError, match="before its time"):
+        with pytest.raises(ContentionError, match="ended early"):
             herd.ask("1", 1.0)
-    with pytest.raises(ContentionError, match="before its time"):
+    with pytest.raises(ContentionError, match="ended early"):
         Herd.of([SPIN], cgroup=Path("/proc/away/cgroup.procs"))
 
 
@@ -120,5 +120,5 @@ def test_an_owner_runs_commands_and_thinks_between(tmp_path: Path) -> None:
 
 def test_a_command_that_fails_ends_the_owner(tmp_path: Path) -> None:
     asked = {"kind": "commands", "folder": str(tmp_path), "burst": 0.0, "command": ["/bin/false"]}
-    with Herd(asked) as owner, pytest.raises(ContentionError, match="before its time"):
+    with Herd(asked) as owner, pytest.raises(ContentionError, match="ended early"):
         owner.ask("[0.0]", 30)

@@ -30,7 +30,7 @@ class Slow:
     def accept(self, *_: Any) -> Any:
         self.inside.release()
         self.go.wait(60)
-        raise InputError("offer is not there")
+        raise InputError("there is no such offer")
 
 
 def desk_of(controller: Any, ledger: LiveLedger, **more: Any) -> ControllerDesk:
@@ -93,7 +93,7 @@ def test_before_the_first_look(ledger: LiveLedger) -> None:
     assert told.roles == {"advisor": "on", "keeper": "off", "warden": "off"}
     assert desk.promises(NOBODY) == []
     for name in ("", "x", "ab%", "0" * 65):
-        with pytest.raises(InputError, match="is not there"):
+        with pytest.raises(InputError, match="there is no promise"):
             desk.promise(ALICE, name)
 
 
@@ -118,5 +118,5 @@ def test_operators_only(ledger: LiveLedger, ask: str) -> None:
     assert getattr(desk, ask)(OLGA) == []
     with pytest.raises(InputError, match="only operators"):
         desk.decide(ALICE, "ab", True, "")
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="there is no proposal ab"):
         desk.decide(OLGA, "ab", True, "")

@@ -159,7 +159,7 @@ class TestHost:
             one.host.set(0.1)
             assert one.end()[0] == 0
             assert counted(tmp_path) == list(range(1, 51))
-            assert any("started from the beginning again" in why for _, why in one.said())
+            assert any("restarted from the beginning" in why for _, why in one.said())
 
 
 class TestGoneManager:
@@ -212,7 +212,7 @@ class TestGoneManager:
             code, out = one.end()
             assert code == 130
             assert f"its manager got {signal.Signals(number).name}; ended after its" in out
-            assert "`forestall guest resume g` goes on with it" in out
+            assert "`forestall guest resume g` continues it" in out
             assert one.record().checkpoint > 0
             nothing_left(one)
 
@@ -249,7 +249,7 @@ class TestGoneManager:
             other.start(*command)
             code, out = other.end()
             assert code != 0
-            assert f"another manager (process {manager.pid}) is at work on this guest" in out
+            assert f"another manager (process {manager.pid}) runs this guest" in out
             assert one.state() in {GuestState.LOWERED, GuestState.NORMAL}
 
 
@@ -422,7 +422,7 @@ class TestEnds:
             code, out = one.end()
             assert code == 0, out
             assert out.count("cannot be written: ") == 1
-            assert "the guest goes on" in out
+            assert "the guest continues" in out
             assert counted(tmp_path) == list(range(1, 51))
 
 
@@ -455,4 +455,4 @@ class TestTell:
             one.start("true")
             code, out = one.end()
             assert code == 0
-            assert out.count("No such file or directory; the guest goes on") == 1
+            assert out.count("No such file or directory; the guest continues") == 1

@@ -34,7 +34,7 @@ def test_stopped_manager_is_as_good_as_gone_and_comes_back(tmp_path: Path) -> No
         (tmp_path / "enough").touch()
         code, out = one.end()
         assert code == 0, out
-        assert "stopped: its manager goes on" in out
+        assert "stopped: its manager continues" in out
         assert one.record().attempts == 1
         assert counted(tmp_path) == list(range(1, len(counted(tmp_path)) + 1))
 

@@ -42,7 +42,7 @@ def test_the_end_has_one_limit_for_all(tmp_path: Path) -> None:
     teller = Teller("echo >> began; sleep 3340", str(tmp_path), 0.4)
     for _ in range(30):
         teller.tell(CHANGE)
-    assert teller.finish() == "tell: too slow: 28 of the last changes were not told" or (
+    assert teller.finish() == "tell: too slow: 28 of the last changes were not reported" or (
         len((tmp_path / "began").read_text()) <= 2
     )
 

@@ -225,7 +225,7 @@ def test_a_disk_goes_with_its_machine(site: Site) -> None:
     """What was on it before, and what the machine wrote before it moved and after."""
     disk = with_a_disk(site, "vm3")
     wait_for_count(site.console("vm3"), 3)
-    with pytest.raises(MoveError, match="disks = 'copied' takes them along"):
+    with pytest.raises(MoveError, match="disks = 'copied' copies them"):
         site.fleet.pool.migrate("vm3", "h4")
     with pytest.raises(HostCallError, match="vm3 writes to vda: its memory is not a checkpoint"):
         site.fleet.pool.checkpoint("vm3", "h3", str(site.folder / "image"))

@@ -69,7 +69,7 @@ def test_what_is_added_comes_back(ledger: LiveLedger, url: str) -> None:
     with LiveLedger(url, writes=False) as reader:
         assert everything(reader) == found
         balance = check(reader)
-        with pytest.raises(LedgerError, match="opened to be read only"):
+        with pytest.raises(LedgerError, match="opened read-only"):
             reader.add(offer("x"))
     assert balance.adds_up, balance.wrong
     assert balance.promises == {"open": 0, "kept": 3, "missed": 0, "void": 0}
@@ -102,7 +102,7 @@ def test_another_row_in_its_place_is_refused(ledger: LiveLedger) -> None:
         (replace(offer("o1"), deadline=7), "deadline"),
         (replace(promise(offer("o1")), owner="eve"), "owner"),
     ):
-        with pytest.raises(LedgerError, match=f"stands there with another {column}; nothing is"):
+        with pytest.raises(LedgerError, match=f"exists already with another {column}; nothing is"):
             ledger.add(offer("o2"), other)
     assert ledger.count(OfferRow) == 1, "all of a call or none"
 
@@ -236,19 +236,19 @@ def test_the_checker_sees_what_does_not_add_up(tmp_path: Path) -> None:
             ledger.add(*rows)
     wrong = {
         "UPDATE promises SET probability = 0.5 WHERE seq = 1": "its probability is 0.5",
-        "DELETE FROM offers WHERE seq = 3": "row 4 stands where 3",
+        "DELETE FROM offers WHERE seq = 3": "found row 4, expected 3",
         "DELETE FROM offers WHERE id = 'o1'": "no such offer",
         "UPDATE outcomes SET ended = 99999999 WHERE seq = 1": "kept, but it ended",
-        "UPDATE intents SET target = 'n7' WHERE seq = 1": "its words belong to the id",
+        "UPDATE intents SET target = 'n7' WHERE seq = 1": "its content belongs to the id",
         "DELETE FROM states WHERE state = 'approved'": "rows",
         "UPDATE states SET state = 'failed' WHERE seq = 4": "carried out|failed",
         "DELETE FROM approvals": "approved by nobody",
         "UPDATE states SET at = 10000 WHERE state = 'written'": "when it had expired",
-        "DELETE FROM runs": "of no run",
+        "DELETE FROM runs": "there is no such run",
         "UPDATE intents SET role = 'keeper'": "a keeper may not drain",
         "UPDATE cycles SET events = '{ }' WHERE seq = 1": "not canonical",
-        "DELETE FROM intents WHERE seq = 3": "of no intent",
-        "DELETE FROM states": "in no state",
+        "DELETE FROM intents WHERE seq = 3": "there is no such intent",
+        "DELETE FROM states": "has no state",
         "UPDATE outcomes SET promise = 'p9' WHERE seq = 3": "no such promise",
     }
     for statement, why in wrong.items():
@@ -317,7 +317,7 @@ def test_a_ledger_of_a_newer_forestall(tmp_path: Path) -> None:
 
 
 def test_what_is_no_ledger(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="is not there"):
+    with pytest.raises(LedgerError, match="does not exist"):
         LiveLedger(f"sqlite:///{tmp_path / 'none.db'}", writes=False)
     with pytest.raises(Exception, match="cannot be written: No such file"):
         LiveLedger(f"sqlite:///{tmp_path / 'no' / 'ledger.db'}")

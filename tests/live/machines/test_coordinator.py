@@ -172,7 +172,7 @@ def test_a_source_that_dies_is_lost_and_said_so(tmp_path: Path) -> None:
 
     def dies(machine: str, node: str) -> MoveError:
         desk.backend.becomes(machine, MachineState.LOST)
-        return MoveError(machine, Why.LOST, "QEMU on a ended half-way", alive=False)
+        return MoveError(machine, Why.LOST, "QEMU on a ended midway", alive=False)
 
     desk.backend.fail = dies
     desk.coordinator.foresee("a", START)
@@ -184,7 +184,7 @@ def test_a_source_that_dies_is_lost_and_said_so(tmp_path: Path) -> None:
 
 def test_a_machine_that_another_command_holds(tmp_path: Path) -> None:
     desk = Desk(tmp_path, x="a")
-    desk.backend.fail = lambda machine, node: ForestallError("x: another command is at work on it")
+    desk.backend.fail = lambda machine, node: ForestallError("x: another command is working on it")
     outcome = desk.coordinator.move("x", "b")
     assert outcome.what == "failed"
     assert "another command" in outcome.why
@@ -249,7 +249,7 @@ def test_nodes_fail_and_come_back(tmp_path: Path) -> None:
 
 def test_rooms_are_never_oversold(tmp_path: Path) -> None:
     desk = Desk(tmp_path, x="a", y="c")
-    with pytest.raises(ForestallError, match=r"c: no room for one more machine; it has its 1"):
+    with pytest.raises(ForestallError, match=r"c: no room for another machine; it has its 1"):
         desk.coordinator.move("x", "c")
     assert desk.backend.moves == []
 
@@ -350,7 +350,7 @@ def test_a_guest_that_does_not_run_closes_no_node(tmp_path: Path, state: Machine
     desk.coordinator.foresee("b", START)
     desk.coordinator.foresee("c", START)
     stays, moved = desk.coordinator.step()
-    assert (stays.machine, stays.why) == ("v", f"its guest does not run ({state})")
+    assert (stays.machine, stays.why) == ("v", f"its guest is not running ({state})")
     assert kinds([moved]) == [("moved", "w", "a")]
     assert desk.backend.moves == [("w", "a")]
     assert desk.coordinator.step() == []
@@ -408,7 +408,7 @@ def test_what_does_not_run_is_neither_moved_nor_stopped(tmp_path: Path) -> None:
     desk = Desk(tmp_path, v="a")
     desk.backend.becomes("v", MachineState.LOST)
     outcome = desk.coordinator.move("v", "b")
-    assert (outcome.what, outcome.why) == ("failed", "v: does not run (lost); nothing to move")
+    assert (outcome.what, outcome.why) == ("failed", "v: is not running (lost); nothing to move")
     desk.coordinator.stop("v")
     assert desk.backend.there["v"].state == MachineState.LOST
     assert [what for what, _ in desk.what()] == ["started", "lost"]

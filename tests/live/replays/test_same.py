@@ -67,7 +67,7 @@ def test_another_decision_is_told(path: Path, tmp_path: Path) -> None:
         ("UPDATE cycles SET decisions = '[{}]' WHERE number = 3", "cycle 3 is damaged: 'kind'"),
         ("UPDATE cycles SET events = '{}' WHERE number = 3", "cycle 3 is damaged: 'arrivals'"),
         ("UPDATE cycles SET run = 99 WHERE number = 3", "cycle 3: there is no run 99"),
-        ("DELETE FROM cycles WHERE number = 3", "cycle 4 stands where 3 was expected"),
+        ("DELETE FROM cycles WHERE number = 3", "found cycle 4, expected 3"),
         ("UPDATE runs SET snapshot = '{}'", "run 1 is damaged"),
         ('UPDATE runs SET snapshot = \'{"engine":{},"nodes":[]}\'', "run 1 is damaged"),
         ("DROP TABLE cycles", "cannot be read: no such table: cycles"),

@@ -57,7 +57,7 @@ def test_files_and_folders_come_back(tmp_path: Path) -> None:
     put_back(made, image, [other / "f", other / "g", other / "h"])
     assert (other / "g").read_bytes() == before
     assert sorted(one.name for one in other.iterdir()) == ["f", "g"]
-    with pytest.raises(ImageError, match="3 files and folders, and 1 are named"):
+    with pytest.raises(ImageError, match="3 files and folders, but 1 are named"):
         put_back(made, image, [other])
 
 

@@ -94,7 +94,7 @@ def test_only_its_users_are_answered(folder: Path) -> None:
         assert actor(folder).effect_of(DRAIN) == Effect.UNKNOWN
         assert not actor(folder).is_here()
     with warden(folder):
-        with pytest.raises(NotCarriedOutError, match="who listens is not the warden's user"):
+        with pytest.raises(NotCarriedOutError, match="its listener is not the warden's user"):
             actor(folder, user=os.getuid() + 1).carry_out(DRAIN)
         mode = stat.S_IMODE((folder / "socket").stat().st_mode)
         assert mode & 0o007 == 0, "nobody else may even connect"
@@ -175,7 +175,7 @@ def test_one_warden_at_a_socket_and_a_clean_end(folder: Path) -> None:
         assert process.wait(30) == 0
     assert not (folder / "socket").exists()
     (folder / "socket").write_text("a file")
-    with pytest.raises(InputError, match="cannot be listened at"):
+    with pytest.raises(InputError, match="cannot listen on it"):
         second.serve()
 
 

@@ -101,7 +101,7 @@ def test_a_spoilt_record_of_a_machine_is_one_line(tmp_path: Path, change: dict[s
     assert found is not None
     assert asdict(found)["definition"]["size"] == {"processors": 1.0, "memory": 2.0}
     place.write_text(json.dumps({"definition": definition, "phase": "running", **change}))
-    with pytest.raises(TraceError, match=r"record\.json: is not what forestall wrote there"):
+    with pytest.raises(TraceError, match=r"record\.json: is damaged or was not written"):
         RecordStore(tmp_path).readable("m")
 
 

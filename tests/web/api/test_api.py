@@ -267,7 +267,7 @@ def test_a_job_that_cannot_be(served: Served, alice: httpx.Client, job: object) 
 def test_an_offer_that_is_not_there(alice: httpx.Client) -> None:
     told = alice.post("/api/v1/promises", json={"offer": OFFER, "job": {"script": SCRIPT}})
     assert told.status_code == 409
-    assert told.json() == {"detail": f"offer {OFFER} is not there"}
+    assert told.json() == {"detail": f"there is no offer {OFFER}"}
     assert alice.get(f"/api/v1/promises/{OFFER}").status_code == 404
     assert alice.get("/api/v1/promises/%2e%2e%2fetc").status_code in (404, 422)
     assert alice.get("/api/v1/promises/%").status_code == 422

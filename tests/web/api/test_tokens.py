@@ -93,7 +93,7 @@ def test_a_file_that_is_none_of_tokens(tmp_path: Path, text: str) -> None:
     path = tmp_path / "tokens"
     path.write_text(text)
     path.chmod(0o600)
-    with pytest.raises(TraceError, match="no file of tokens"):
+    with pytest.raises(TraceError, match="not a file of tokens"):
         TokenStore(path).viewer("fst_x")
 
 

@@ -204,7 +204,7 @@ def test_approve_and_reject(told: ServedDesk, visit: Visit) -> None:
     page.get_by_role("button", name="Approve: drain n00000").click()
     expect(page.get_by_text("2 proposals await a decision")).to_be_visible()
     page.get_by_role("button", name="Reject: reboot n00001").click()
-    expect(page.get_by_label("Why not?")).to_be_focused()
+    expect(page.get_by_label("Reason", exact=True)).to_be_focused()
     expect(page.get_by_role("button", name="Reject", exact=True)).to_be_disabled()
     page.keyboard.type("it is watched already")
     page.keyboard.press("Enter")
@@ -229,9 +229,7 @@ def test_record_predictors_and_costs(visit: Visit) -> None:
     costs = page.get_by_role("table", name="Costs of actions")
     expect(costs).to_contain_text("112 node-h")
     expect(costs.get_by_role("row", name="drain")).to_contain_text("3.4 node-h to 32.6 node-h")
-    known = (
-        "For 2 actions it is known whether the failure came: it did in 1, and 18 node-h were saved"
-    )
+    known = "The outcome of 2 actions is known: the failure came in 1; 18 node-h saved"
     expect(page.get_by_text(known)).to_be_visible()
 
 
@@ -239,7 +237,7 @@ def test_what_is_old_is_told(told: ServedDesk, visit: Visit) -> None:
     page = visit()
     told.desk.said = "squeue: timed out after 30 s"
     banner = page.get_by_role("alert")
-    expect(banner).to_contain_text("The last look at the cluster failed: squeue: timed out")
+    expect(banner).to_contain_text("The last read of the cluster failed: squeue: timed out")
     told.desk.said, told.desk.fails = "", "the disk is full"
     expect(banner).to_contain_text("The controller cannot answer: the disk is full")
     expect(page.get_by_role("heading", name="Cluster now")).to_be_visible()
@@ -283,7 +281,7 @@ def test_dark_and_light(visit: Visit) -> None:
     assert background(page) == "rgb(20, 23, 26)"
     page.emulate_media(color_scheme="light")
     assert background(page) == "rgb(246, 247, 249)"
-    switch = page.get_by_role("button", name="Colours")
+    switch = page.get_by_role("button", name="Colors")
     switch.click()
     switch.click()
     assert background(page) == "rgb(20, 23, 26)"

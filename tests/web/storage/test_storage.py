@@ -84,7 +84,7 @@ def test_a_token_that_is_revoked(served: Running) -> None:
     host = served.client("carl")
     host.put("a", b"1")
     served.tokens.revoke("carl")
-    with pytest.raises(HostError, match="does not know the token") as told:
+    with pytest.raises(HostError, match="does not accept the token") as told:
         host.get("a")
     assert "fst_" not in str(told.value)
 
@@ -184,7 +184,7 @@ def test_beyond_its_clients_it_is_loaded(tmp_path: Path) -> None:
         assert third.look().clients == 0
         assert seats.enter("one")
         assert seats.enter("two")
-        with pytest.raises(LoadedError, match="as many clients"):
+        with pytest.raises(LoadedError, match="the limit of clients"):
             third.put("a", b"1")
         assert waits == [1.0, 1.0, 1.0]
         told = third.look()
@@ -288,7 +288,7 @@ def test_killed_at_any_moment_nothing_confirmed_is_lost(tmp_path: Path) -> None:
 
 
 def test_one_daemon_for_a_folder(tmp_path: Path) -> None:
-    told = pytest.raises(TraceError, match=r"another storage daemon \(process \d+\) is at work")
+    told = pytest.raises(TraceError, match=r"another storage daemon \(process \d+\) uses")
     with only_agent(tmp_path, "storage daemon"), told:
         serve_storage(tmp_path, StorageOptions(port=0), lambda *_: None)
 

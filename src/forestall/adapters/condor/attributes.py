@@ -89,7 +89,7 @@ def attributes(status: Mapping[str, object]) -> dict[str, Value]:
         said[expected_load(hours)] = mean
     if (mttf := _number(status, "mttf", math.inf, "seconds")) is not None:
         said[MTTF] = round(mttf)
-    if (speed := _number(status, "speed", 1e6, "a speed, 1 for that of an average host")) is not (
+    if (speed := _number(status, "speed", 1e6, "a speed; 1 is that of an average host")) is not (
         None
     ):
         said[SPEED] = speed

@@ -56,7 +56,7 @@ def submit(file: Path) -> int:
     said = run(("condor_submit", "-terse", str(file)))
     found = re.match(r"\s*(\d+)\.\d+", said)
     if found is None:
-        raise CondorError(f"condor_submit: an answer without a job: {said.strip()[:200]!r}")
+        raise CondorError(f"condor_submit: no job id in its answer: {said.strip()[:200]!r}")
     return int(found[1])
 
 
@@ -97,7 +97,7 @@ def ads(text: str) -> list[Mapping[str, Any]]:
     try:
         told = json.loads(text)
     except ValueError as error:
-        raise CondorError(f"an answer that is not JSON ({error})") from None
+        raise CondorError(f"the answer is not JSON ({error})") from None
     if not isinstance(told, list) or not all(isinstance(one, dict) for one in told):
-        raise CondorError("an answer that is not a list of ads")
+        raise CondorError("the answer is not a list of ads")
     return told

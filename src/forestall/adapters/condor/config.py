@@ -24,53 +24,53 @@ than the rank of any job: with it, jobs choose only among machines alike in free
 """
 
 _MACHINE: Final = """\
-# HTCondor publishes what forestall's agent says of this machine.
+# HTCondor publishes what forestall's agent reports about this machine.
 # On every machine with an agent: put these lines into a file such as
-# /etc/condor/config.d/50-forestall, then run condor_reconfig. The program is run as HTCondor's own
-# user, which has to be allowed to read {folder}/{ad}.
+# /etc/condor/config.d/50-forestall, then run condor_reconfig. The program runs as HTCondor's own
+# user, which must be allowed to read {folder}/{ad}.
 STARTD_CRON_JOBLIST = $(STARTD_CRON_JOBLIST) FORESTALL
 STARTD_CRON_FORESTALL_EXECUTABLE = {executable}
 STARTD_CRON_FORESTALL_ARGS = {arguments}
 STARTD_CRON_FORESTALL_CWD = {folder}
 STARTD_CRON_FORESTALL_MODE = Periodic
 STARTD_CRON_FORESTALL_PERIOD = {every}s
-# How often the machine tells the collector of changes in such values; by default every 300 s.
+# How often the machine sends changed values to the collector (HTCondor's default: every 300 s).
 UPDATE_INTERVAL = {every}
 
-# Guests hear of the agent there, and leave before its owner takes the machine.
+# Guests find the agent here, and leave before its owner takes the machine.
 {where} = {folder_told}
 STARTD_ATTRS = $(STARTD_ATTRS) {where}
 
-# To be seen with: condor_status -af Machine ForestallState ForestallReliability4h ForestallMttf
+# To show the values: condor_status -af Machine ForestallState ForestallReliability4h ForestallMttf
 
-# No job starts where the agent says that the owner needs the machine. Without an agent, or when its
-# word is more than {max_age} s old, the machine is used as before. Take the # away to have that.
+# Uncomment to start no job while the agent reports that the owner needs the machine. Without an
+# agent, or when its report is more than {max_age} s old, the machine is used as before.
 #START = ($(START)) && ({not_refused})
 
-# Jobs that run are sent away when the owner needs the machine: SIGTERM, and {vacate} s in which
-# `forestall run` saves them. Take the # away from both to have that.
+# Uncomment both to evict running jobs when the owner needs the machine: SIGTERM, then {vacate} s
+# for `forestall run` to save them.
 #PREEMPT = ($(PREEMPT)) || ({taken})
 #MachineMaxVacateTime = {vacate}
 
-# On the central manager only. By its default, HTCondor prefers machines with fewer free cores and
-# less memory, and asks for the rank that a job gives only among machines alike in both.
+# On the central manager only. By default, HTCondor prefers machines with fewer free cores and less
+# memory, and applies a job's rank only among machines equal in both.
 #NEGOTIATOR_PRE_JOB_RANK = {pre_job_rank}
 """
 
 _FALCON: Final = """\
-# The machine that Falcon would choose for a job that takes {hours} on a machine of speed 1 that
-# nobody else uses: of those expected to outlive the job the one that ends it first, failures
-# considered; else the one that gets most of it done. What is more than {max_age} s old counts as
-# not known; machines that do not tell all of it come last.
+# The machine that Falcon chooses for a job that takes {hours} on an idle machine of speed 1: of
+# those expected to outlive the job, the one that finishes it first, failures included; without
+# any, the one that completes most of it. Values more than {max_age} s old count as unknown;
+# machines with unknown values come last.
 {rank}
-# None that is unavailable to guests now. Join it by && with what else the job requires.
+# No machine that is unavailable to guests now. Join it with && to the job's other requirements.
 requirements = {not_refused}
 """
 _SUBMIT: Final = """\
-# The machine that most likely stays available for {hours}, as forestall's agent predicts it. What
-# is more than {max_age} s old counts as not known; machines of which nothing is known come last.
+# The machine that most likely stays available for {hours}, as forestall's agent predicts. Values
+# more than {max_age} s old count as unknown; machines with unknown values come last.
 rank = {rank}
-# None that is unavailable to guests now. Join it by && with what else the job requires.
+# No machine that is unavailable to guests now. Join it with && to the job's other requirements.
 requirements = {not_refused}
 """
 

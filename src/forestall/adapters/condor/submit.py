@@ -72,7 +72,7 @@ def submit_text(job: GuestJob, max_age: int = MAX_AGE) -> str:
     vacate = f"job_max_vacate_time = {VACATE}"
     return "\n".join(
         [
-            f"# A guest of forestall's: {job.name}",
+            f"# A forestall guest: {job.name}",
             "universe = vanilla",
             f"executable = {SHELL}",
             "transfer_executable = False",

@@ -49,7 +49,7 @@ def write_hook(path: Path) -> None:
 def why_not(program: str) -> str:
     """Return why a program cannot be saved with CRIU here; empty where it can."""
     if shutil.which(program) is None:
-        return f"{program} is not here (Debian: apt-get install criu)"
+        return f"{program} is not installed (Debian: apt-get install criu)"
     for words, what in (
         ([*ALONE, "true"], "processes cannot be given numbers of their own"),
         ([program, "check"], f"{program} check fails"),

@@ -100,7 +100,7 @@ class CriuWay(SavingWay):
         try:
             pid = int(pidfile.read_text(encoding="ascii"))
         except (OSError, ValueError) as error:
-            raise RunError(f"criu restore: it does not say what it made: {error}") from None
+            raise RunError(f"criu restore: its report cannot be read: {error}") from None
         held.adopt(pid)
 
 

@@ -66,7 +66,7 @@ def place_of(text: str) -> Place:
             raise ParameterError("on", part, EXPECTED)
         # What goes into a job's script is one word.
         if any(not (c.isalnum() or c in "-_.:+") for c in value):
-            raise ParameterError("on", part, "letters, figures, and -_.:+ as the value")
+            raise ParameterError("on", part, "a value of letters, digits and -_.:+")
         given[key] = value
     if "time" in given:
         given["time"] = parse_duration(given["time"], "time")

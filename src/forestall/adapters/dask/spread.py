@@ -216,11 +216,11 @@ def _secured(folder: Path) -> Any:
 
 def _check(cluster: Any, tell: Callable[[str], None], workers: int) -> None:
     """Ask Slurm whether it would take the jobs; InputError where not."""
-    tell(f"{workers} worker jobs are asked of Slurm")
+    tell(f"asking Slurm for {workers} worker jobs")
     done = subprocess.run(
         ["sbatch", "--test-only"], input=cluster.job_script(), capture_output=True,
         text=True, check=False, timeout=LIMIT,
     )  # fmt: skip
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
-        raise InputError(f"slurm: the worker jobs are refused: {said}")
+        said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise InputError(f"slurm: sbatch refuses the worker jobs: {said}")

@@ -35,7 +35,7 @@ def domain_of(guest: Guest, console: str) -> str:
     `guest.more`, words of QEMU's own command line, has no place in a domain.
     """
     if guest.more:
-        allowed = "no words of QEMU's own; with libvirt give a domain (its XML) instead"
+        allowed = "no QEMU options; with libvirt, give a domain (its XML) instead"
         raise ParameterError("qemu", " ".join(guest.more), allowed)
     root = ElementTree.Element("domain", type="qemu" if guest.accel == "tcg" else guest.accel)
     ElementTree.SubElement(root, "name").text = guest.name
@@ -87,7 +87,7 @@ def size_of(root: ElementTree.Element, source: str) -> Size:
         unit = _UNITS[memory.get("unit", "KiB").lower()]
         return Size(float(int(processors)), float(int(memory.text) * unit))
     except (ValueError, KeyError) as error:
-        raise TraceError(source, f"no size can be told of this domain: {error}") from None
+        raise TraceError(source, f"the size of this domain is unknown: {error}") from None
 
 
 def to_xml(definition: Definition, *, barred: bool = False) -> str:

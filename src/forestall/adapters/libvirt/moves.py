@@ -107,14 +107,14 @@ def _not_moved(machine: str, target: str, error: HostCallError) -> MoveError:
     code = cause.get_error_code() if isinstance(cause, libvirt.libvirtError) else None
     if error.silent:
         return MoveError(machine, Why.BROKEN, str(error), alive=True,
-                         fate="where it runs is looked up")  # fmt: skip
+                         fate="it is not known yet where it runs")  # fmt: skip
     if code == libvirt.VIR_ERR_MIGRATE_UNSAFE:
-        fate = "it has disks that hosts do not share; disks = 'copied' takes them along"
+        fate = "it has disks that the hosts do not share; disks = 'copied' copies them"
         return MoveError(machine, Why.REFUSED, str(error), alive=True, fate=fate)
     if code == libvirt.VIR_ERR_OPERATION_ABORTED:
         return MoveError(machine, Why.CANCELLED, str(error), alive=True)
     if code == libvirt.VIR_ERR_NO_DOMAIN:
-        return MoveError(machine, Why.REFUSED, str(error), alive=True, fate="nothing was begun")
+        return MoveError(machine, Why.REFUSED, str(error), alive=True, fate="nothing was started")
     return MoveError(machine, Why.BROKEN, str(error), alive=True, blames_target=True)
 
 

@@ -242,7 +242,7 @@ class LibvirtPool:
         source = expected or self._where(machine)
         self._known(node)
         if source == node:
-            raise ParameterError("node", node, f"another one; {machine} runs there")
+            raise ParameterError("node", node, f"another node; {machine} runs there")
         line = HostLine(source, self._hosts[self._known(source)].uri)
         self._unbar(machine, node)
         host = self._hosts[node]
@@ -254,7 +254,7 @@ class LibvirtPool:
             if one.machine == machine and one.state.alive:
                 return one.node
         raise MoveError(machine, Why.REFUSED, "it runs on no host that answers", alive=True,
-                        fate="nothing was begun")  # fmt: skip
+                        fate="nothing was started")  # fmt: skip
 
     def _unbar(self, machine: str, node: str) -> None:
         """Let a machine come to a host that it was kept away from. Raises MoveError."""
@@ -268,7 +268,7 @@ class LibvirtPool:
             self._act(node, act, self._patience)
         except ForestallError as error:
             raise MoveError(machine, Why.REFUSED, str(error), alive=True, blames_target=True,
-                            fate="nothing was begun") from None  # fmt: skip
+                            fate="nothing was started") from None  # fmt: skip
 
     def _act(self, node: str, act: Callable[[Any], None], timeout: float = _ACT) -> None:
         """Act on a line of its own, so that looks are not held up."""

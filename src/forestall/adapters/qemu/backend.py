@@ -154,10 +154,10 @@ class QemuBackend:
             if expected is not None and record.node != expected:
                 raise _refused(machine, f"it is not on {expected}, but on {record.node}")
             if self._known(node) == record.node:
-                raise ParameterError("node", node, f"another one: {machine} runs there")
+                raise ParameterError("node", node, f"another node; {machine} runs there")
             seen = self._seen(record, status)
             if not seen.state.alive:
-                raise MachineError(machine, f"does not run ({seen.state}); nothing to move")
+                raise MachineError(machine, f"is not running ({seen.state}); nothing to move")
             source = self._current(record)
             if reason := not_ready(source):
                 raise _refused(machine, reason)
@@ -192,7 +192,7 @@ class QemuBackend:
 
     def _none_runs(self, record: _Record) -> None:
         if runs := self._runs(record.guest.name):
-            raise MachineError(record.guest.name, f"runs already, on {runs[-1].node}")
+            raise MachineError(record.guest.name, f"already runs on {runs[-1].node}")
 
     # ----------------------------------------------------------------------------- what there is
 
@@ -288,7 +288,7 @@ class QemuBackend:
             known = ", ".join(self._names()) or "there is none yet"
             raise ParameterError("machine", machine, f"one of the fleet: {known}") from None
         except (OSError, ValueError, ParameterError) as error:
-            raise TraceError(path, f"is not what forestall wrote there: {error}") from None
+            raise TraceError(path, f"is damaged or was not written by forestall: {error}") from None
 
     def _write(self, record: _Record) -> None:
         value = {**record.__dict__, "guest": record.guest.to_json()}
@@ -322,7 +322,7 @@ class QemuBackend:
                     break
                 except BlockingIOError:
                     if time.monotonic() >= late:
-                        raise _BusyError(machine, "another command is at work on it") from None
+                        raise _BusyError(machine, "another command is working on it") from None
                 time.sleep(0.05)
             yield
 
@@ -341,7 +341,7 @@ def _end(runs: Sequence[Run]) -> MachineState:
 
 
 def _refused(
-    machine: str, message: str, *, fate: str = "nothing was begun", target: bool = False
+    machine: str, message: str, *, fate: str = "nothing was started", target: bool = False
 ) -> MoveError:
     return MoveError(machine, Why.REFUSED, message, alive=True, blames_target=target, fate=fate)
 

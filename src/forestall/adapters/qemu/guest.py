@@ -96,14 +96,14 @@ class Guest:
         checked_name(self.name, "machine")
         for what, path in (("kernel", self.kernel), ("initrd", self.initrd)):
             if (path or what == "kernel") and not Path(path).is_file():
-                raise ParameterError(what, path, "a file that is there")
+                raise ParameterError(what, path, "an existing file")
         if not 1 <= self.processors <= 255:
             raise ParameterError("processors", self.processors, "1 to 255")
         if self.memory < MIB or self.memory % MIB:
             raise ParameterError("memory", self.memory, "whole MiB")
         for what in ("machine", "cpu", "accel"):
             if not re.fullmatch(r"[\w.+-]+(?:[,=][\w.+-]+)*", getattr(self, what)):
-                raise ParameterError(what, getattr(self, what), "a word as QEMU takes it")
+                raise ParameterError(what, getattr(self, what), "a value that QEMU takes")
         return self
 
     def to_json(self) -> dict[str, Any]:

@@ -155,7 +155,9 @@ def hand_over(
             if reason := _not_ready(here):
                 raise _FailedError(Why.REFUSED, reason)
             if not target.alive():
-                raise _FailedError(Why.REFUSED, f"QEMU on {target.node} is not there", target=True)
+                raise _FailedError(
+                    Why.REFUSED, f"QEMU on {target.node} is not running", target=True
+                )
             with target.monitor() as there:
                 done = _carry_out(_Sides(source, target, here, there), transfer, via, steps)
                 gap = _gap(here, there)
@@ -203,7 +205,7 @@ def _not_ready(here: Monitor) -> str:
     status = here.ask("query-status")["status"]
     if status != "running":
         return f"its guest is not running at the source ({status})"
-    return "" if progress(here).over else "it is on its way already"
+    return "" if progress(here).over else "it is already migrating"
 
 
 def settle(source: Run, target: Run) -> bool:
@@ -330,7 +332,7 @@ def _let_run(sides: _Sides, steps: _MigrationSteps) -> None:
             there.wait(_LOOKS)
     except RefusedError as error:
         steps.told = False
-        told = f"the target does not let it run: {error}"
+        told = f"the target does not start it: {error}"
         raise _FailedError(Why.BROKEN, told, target=True) from None
     except MonitorError:
         if _lasts(sides.target):
@@ -395,18 +397,18 @@ def _blamed(
     that a link broke rather than that a question was not answered.
     """
     if not source.alive():
-        return _FailedError(
-            Why.LOST, f"QEMU on {source.node} ended half-way, and the guest with it"
-        )
+        return _FailedError(Why.LOST, f"QEMU on {source.node} ended midway, and the guest with it")
     hangs = _lasts(target) and not target.status(1.0)
     words = target.complaint()
     if any(word in words for word in _UNLIKE):
-        told = f"the target is not like the source: {words}"
+        told = f"the target differs from the source: {words}"
         return _FailedError(Why.REFUSED, told, target=True)
     if not begun:
-        return _FailedError(Why.REFUSED, f"the target takes no guest: {told}", target=True)
+        return _FailedError(
+            Why.REFUSED, f"the target does not accept the guest: {told}", target=True
+        )
     if not words and not target.alive():
-        return _FailedError(Why.BROKEN, f"QEMU on {target.node} ended half-way", target=True)
+        return _FailedError(Why.BROKEN, f"QEMU on {target.node} ended midway", target=True)
     if cut:
         told = f"the link broke: {told}" if told else "the link broke"
     return _FailedError(Why.BROKEN, told, target=hangs)

@@ -126,7 +126,7 @@ class Monitor:
             self._client = client(None)
             try:
                 if not Path(self._socket).exists():  # the library would log an error
-                    raise FileNotFoundError(f"{self._socket} is not there")
+                    raise FileNotFoundError(f"{self._socket} does not exist")
                 left = max(end - time.monotonic(), 0.1)
                 return await asyncio.wait_for(self._client.connect(self._socket), left)
             except TimeoutError:

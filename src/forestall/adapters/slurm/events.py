@@ -57,7 +57,7 @@ _EXPECTED: Final = (
     "expected the output of sacctmgr -P show event with NodeName, TimeStart and TimeEnd"
 )
 _HEADLESS: Final = (
-    "is output of sacctmgr show event without its header, which tells what the columns are; "
+    "is output of sacctmgr show event without its header, which names the columns; "
     "leave out --noheader (-n)"
 )
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\d{9,11}")
@@ -214,7 +214,7 @@ def _times(rows: _Rows, before: int, zone: str | None, findings: Findings) -> _T
     if bool((begin.doubtful | end.doubtful).any()):
         settled = settle(begin, end, length)
         start, finish = settled.start, settled.end
-        text = "rows with a time that the clock showed twice or never (the earlier one taken)"
+        text = "rows with an ambiguous or skipped time (clock change), taken as the earlier"
         findings.note("doubtful_time", text, lines[settled.guessed])
     if not any(row.end for row in mine):  # no such column
         finish = np.where((length >= 0) & (start < NEVER), start + length, NEVER)
@@ -364,7 +364,7 @@ def _once(
     order = np.lexsort((np.arange(len(keep)), end < NEVER, begin, node))
     same = (np.diff(node[order]) == 0) & (np.diff(begin[order]) == 0)
     dropped = order[:-1][same] if len(order) else order
-    text = "events that were read before (of one node and one start)"
+    text = "duplicate events (same node, same start)"
     cleaning = cleaning.plus("repeated", text, "left out", _named(rows, np.sort(keep[dropped])))
     left = np.ones(len(keep), dtype=np.bool_)
     left[dropped] = False

@@ -93,17 +93,17 @@ def _accounting(
     _date(numbers, rows.asked_at, notes, source)
     texts: dict[str, Coded] = {n: rows.words(n) for n in ("user", "account", "name", "state")}
     if rows.in_families:
-        text = f"files with more than {MOST_NAMES:,} names of jobs: numbers in them became #"
+        text = f"files with more than {MOST_NAMES:,} job names: numbers in them became #"
         notes.file("name_families", text, source)
     one = identify(Runs(
         numbers["job"], numbers["submit"], numbers["start"], numbers["end"],
         texts["user"].code, texts["account"].code, texts["name"].code, texts["state"],
     ))  # fmt: skip
     job = numbers["job"]
-    notes.jobs("repeated", "rows that repeat another", "left out", source, job[one.repeated])
-    notes.jobs("older_reading", "rows that show a run before it had gone as far as in another",
+    notes.jobs("repeated", "rows that repeat another row", "left out", source, job[one.repeated])
+    notes.jobs("older_reading", "rows superseded by a later reading of the same run",
                "left out", source, job[one.older])  # fmt: skip
-    notes.jobs("id_again", "ids that came again for another job (the database was reset)", "kept",
+    notes.jobs("id_again", "job ids used again for another job (the database was reset)", "kept",
                source, one.reset)  # fmt: skip
     columns: dict[str, Any] = {"which": one.which, "attempt": one.attempt}
     for name in (*LONGS, *SHORTS):
@@ -123,7 +123,7 @@ def _date(numbers: dict[str, Any], asked_at: int, notes: OddNotes, source: str) 
     if len(timeless):
         last = max(_last(submit), _last(numbers["start"]), _last(numbers["end"]), asked_at)
         submit[timeless] = last
-        text = "jobs without any time, taken to be submitted at the end of the records"
+        text = "jobs without any time, taken as submitted at the end of the records"
         notes.jobs("no_time", text, "kept", source, numbers["job"][timeless])
 
 
@@ -169,7 +169,7 @@ def job_records(accounting: Accounting) -> JobRecords:
     place = np.repeat(begin[code] - offsets[:-1], size[code]) + np.arange(int(offsets[-1]))
     start = accounting.start[order]
     cleaning = accounting.cleaning.plus(
-        "nodes_unreadable", "lists of nodes that cannot be read", "kept", bad
+        "nodes_unreadable", "node lists that cannot be read", "kept", bad
     )
     return JobRecords(
         job=tuple(map(id_text, accounting.job[order].tolist())),

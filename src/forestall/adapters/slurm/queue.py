@@ -46,12 +46,12 @@ _ASKED: Final = re.compile(r"#\s*asked:\s*(\S+)\s*")
 _WHEN: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\d{9,11}|N/A|Unknown")
 _COLLECT: Final = "or collect with the line that `forestall report` prints"
 _UNASKED: Final = (
-    "does not tell when Slurm was asked; write '# asked: 2026-01-31T12:00:00' above the header, "
+    "does not say when Slurm was asked; write '# asked: 2026-01-31T12:00:00' above the header, "
     f"{_COLLECT}"
 )
 _HEADLESS: Final = (
-    "is output of squeue --start without its header, which does not tell what its columns are nor "
-    "when Slurm was asked; write '# asked: 2026-01-31T12:00:00' and the header above it, "
+    "is output of squeue --start without its header: neither its columns nor the time of the "
+    "question are known; write '# asked: 2026-01-31T12:00:00' and the header above it, "
     f"{_COLLECT}"
 )
 _ROW: Final = re.compile(r"\s*(?:\d{9,11}\|)?\d+(?:[_+]\S*?)?(?=[|\s]).*[|\s](?:PD|PENDING)[|\s].*")
@@ -221,7 +221,7 @@ def _from_json(path: Path, text: str, rows: list[_QueueRow], asked: int | None) 
         raise TraceError(path, "is JSON without jobs; expected that of squeue --json")
     moment = number(whole.get("last_update")) or asked or _evaluated(jobs)
     if moment is None:
-        raise TraceError(path, "does not tell when Slurm was asked (last_update)")
+        raise TraceError(path, "does not say when Slurm was asked (last_update)")
     for one in jobs:
         job = number(one.get("job_id")) if isinstance(one, dict) else None
         if job is None or "PENDING" not in str(one.get("job_state", "")):
@@ -279,5 +279,5 @@ def _sorted(found: StartEstimates) -> StartEstimates:
     keep = ~again
     return StartEstimates(
         asked[keep], job[keep], submit[keep], found.start[order][keep], found.source,
-        found.cleaning.plus("repeated", "estimates that were read before", "left out", named),
+        found.cleaning.plus("repeated", "duplicate estimates", "left out", named),
     )  # fmt: skip

@@ -102,7 +102,7 @@ def short_of(first: str) -> str:
         return ""
     wanted = "JobIDRaw,State,Submit,Start,End and more, as forestall report without files prints it"
     if "|" not in first:
-        return f"is a table of sacct for people; expected sacct --parsable2 --format={wanted}"
+        return f"is sacct's table for reading; expected sacct --parsable2 --format={wanted}"
     return f"is output of sacct without times; expected sacct --parsable2 --format={wanted}"
 
 
@@ -258,7 +258,7 @@ def ask(
     limits = other(commands.partitions(), lambda path: read_nodes([path]), "partitions")
     if inventory is not None and limits is not None:
         inventory = replace(inventory, partition_limits=limits.partition_limits)
-    text = "answers that Slurm did not give"
+    text = "questions that Slurm did not answer"
     odd = Cleaning().plus("not_told", text, "left out", refused)
     window = (max(since, _first(accounting, events, since)), window[1])
     accounting = replace(accounting, begin=window[0])
@@ -313,7 +313,7 @@ def together(site: SiteRecords, window: tuple[int, int] | None = None) -> SiteRe
     if inventory is not None and len(inventory):
         there = set(inventory.names)
         gone = [name for name in events.names if name not in there]
-        text = "nodes with outages that are not among the nodes now (renamed, or taken out)"
+        text = "nodes with outages that no longer exist (renamed or removed)"
         cleaning = cleaning.plus("unknown_nodes", text, "kept", gone)
         events = renumbered(events, in_order({*events.names, *there}))
     events = replace(events, span=_span(events, site.accounting, window))

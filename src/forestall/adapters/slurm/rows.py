@@ -175,7 +175,7 @@ class RowCollector:
         ran = (start < NEVER) & (end < NEVER) & (end >= start)
         self._note_times(piece, whole, ran)
         other = times["Submit"].doubtful | times["Eligible"].doubtful
-        text = "rows whose Submit or Eligible exists twice on the clock, taken as the earlier"
+        text = "rows whose Submit or Eligible is ambiguous (clock change), taken as the earlier"
         self._notes.lines("twice_waiting", text, "kept", piece.source, lines[other])
         bad = np.zeros(len(frame), dtype=np.bool_)
         for name, one in times.items():
@@ -187,13 +187,13 @@ class RowCollector:
 
     def _note_times(self, piece: Piece, whole: Any, ran: Bool) -> None:
         for kind, text, action, rows in (
-            ("twice", "rows with a time that exists twice or not at all on the clock, settled by "
+            ("twice", "rows with an ambiguous or skipped time (clock change), resolved by "
              "the elapsed time", "kept", whole.settled),
-            ("twice_guessed", "rows with a time that exists twice or not at all on the clock, "
-             "which nothing settles", "kept", whole.guessed),
+            ("twice_guessed", "rows with an ambiguous or skipped time (clock change), not "
+             "resolved", "kept", whole.guessed),
             ("zones_mixed", "rows whose end was moved by whole hours to fit the elapsed time",
              "changed", whole.moved),
-            ("elapsed_differs", "rows whose elapsed time is not the end less the start", "kept",
+            ("elapsed_differs", "rows whose elapsed time is not End minus Start", "kept",
              whole.unlike),
         ):  # fmt: skip
             self._notes.lines(kind, text, action, piece.source, piece.lines[rows & ran])  # type: ignore[arg-type]
@@ -201,8 +201,8 @@ class RowCollector:
     def _refused(self, piece: Piece, found: Columns, bad: Bool) -> Bool:
         lines, source = piece.lines, piece.source
         nameless = (found["job"] < 0) & ~bad
-        self._notes.lines("no_id", "rows whose job has no id", "left out", source, lines[nameless],
-                          "JobID: expected a job's id")  # fmt: skip
+        self._notes.lines("no_id", "rows without a job id", "left out", source, lines[nameless],
+                          "JobID: expected a job id")  # fmt: skip
         bad = bad | nameless
         ran = (found["start"] < NEVER) & (found["end"] < NEVER)
         backwards = ran & (found["end"] < found["start"]) & ~bad

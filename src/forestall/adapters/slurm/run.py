@@ -39,7 +39,7 @@ _CAUSES: Final = (
      "it does not answer"),
     (("access/permission denied", "permission denied", "not authorized", "invalid user",
       "authentication credential"),
-     "this user may not ask for that"),
+     "this user may not query that"),
     (("accounting_storage/none", "accounting storage is disabled", "slurm accounting"),
      "this cluster keeps no accounting"),
 )  # fmt: skip
@@ -217,7 +217,7 @@ def _run(call: _Call, said: IO[bytes]) -> None:
 
 def _bounded(call: _Call, said: IO[bytes]) -> None:
     if call.most is not None and os.fstat(said.fileno()).st_size > call.most:
-        message = f"said more than {call.most:,} bytes ({_spoken(call.command)})"
+        message = f"printed more than {call.most:,} bytes ({_spoken(call.command)})"
         raise SlurmError(call.command[0], message, large=True)
 
 

@@ -103,7 +103,7 @@ def _jobs(path: str | Path, notes: OddNotes, source: str) -> Iterator[Any]:
         except (ValueError, RecursionError) as error:
             if isinstance(error, json.JSONDecodeError) and text.more():
                 continue
-            said = "places from which on a list of jobs is cut off or damaged"
+            said = "lists of jobs that are cut off or damaged"
             message = "is cut off or not JSON"
             notes.lines("cut_off", said, "left out", source, [text.line()], message)
             return

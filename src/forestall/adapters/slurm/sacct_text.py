@@ -109,7 +109,7 @@ def _tidied(chunk: bytes, line: int, notes: OddNotes, source: str) -> bytes:
         there = np.frombuffer(chunk, dtype=np.uint8)
         before = np.searchsorted(np.flatnonzero(there == _NEWLINE), np.flatnonzero(there == 0))
         spoiled = np.unique(before) + line
-        notes.lines("nul", "lines with NUL bytes, which were taken out", "changed", source,
+        notes.lines("nul", "lines with NUL bytes, which were removed", "changed", source,
                     spoiled, "has NUL bytes; expected text")  # fmt: skip
         chunk = chunk.replace(b"\0", b"")
     return chunk.replace(b"\r\n", b"\n") if b"\r" in chunk else chunk
@@ -137,7 +137,7 @@ def _sections(
 
 def _check(header: ColumnHeader, source: str, line: int) -> None:
     if not header.delimiter.strip(b" "):
-        said = "has columns set apart by blanks; expected sacct with -P (--parsable2)"
+        said = "has columns separated by blanks; expected sacct with -P (--parsable2)"
         raise TraceError(source, said, line=line)
     missing = [name for name in ("Start", "End") if name not in header.names]
     if missing:
@@ -233,7 +233,7 @@ def _jobs_only(frame: pl.DataFrame, lines: Long, notes: OddNotes, source: str) -
     step = frame[name].str.contains(".", literal=True)
     other = step | (frame[name] == name)
     if other.any():
-        notes.lines("step", "steps of jobs, which are not jobs", "kept", source,
+        notes.lines("step", "job steps, which are not jobs", "kept", source,
                     lines[step.to_numpy()])  # fmt: skip
         frame, lines = frame.filter(~other), lines[~other.to_numpy()]
     return Piece(frame, lines, source)

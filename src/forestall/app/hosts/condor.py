@@ -128,7 +128,7 @@ def condor_config(
     if not found and way == "command":
         found = own_program()
         if not found:
-            allowed = "forestall on the PATH for it, where it is not; install it there, or use file"
+            allowed = "forestall on the PATH: install it there, or use file"
             raise ParameterError("way", way, allowed)
     program = str(Path(found).absolute()) if found else ""
     place = str(Path(folder).absolute())

@@ -19,7 +19,7 @@ def tokens_of(settings: LiveSettings) -> Path:
         return Path(serve.tokens)
     if serve.ledger.startswith(_SQLITE):
         return Path(serve.ledger.removeprefix(_SQLITE) + ".tokens")
-    expected = "a file, where the ledger is none" if serve.ledger else "a file, or a ledger"
+    expected = "a file, as the ledger is not one" if serve.ledger else "a file, or a ledger"
     raise ParameterError("tokens", serve.tokens or None, expected)
 
 

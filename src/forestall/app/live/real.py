@@ -23,7 +23,7 @@ def cluster_of(slurm: SlurmTable) -> LiveCluster:
     """Return the cluster as the advisor sees it, and where jobs are submitted. Raises
     ParameterError."""
     if slurm.via == "commands" and slurm.token:
-        allowed = "none with Slurm's commands, which submit as the user as whom they run"
+        allowed = "none with Slurm's commands, which submit as the user who runs them"
         raise ParameterError("slurm.token", slurm.token, allowed)
     return _cluster(slurm, slurm.user, slurm.token, "slurm.user")
 
@@ -77,7 +77,7 @@ def submits_for(slurm: SlurmTable) -> Callable[[str], bool]:
             "slurm.submit_as_owner", True, "false, unless root runs this with Slurm's commands"
         )
     if slurm.submit_as_owner and slurm.user not in ("", "root"):
-        raise ParameterError("slurm.submit_as_owner", True, "false, where slurm.user is named")
+        raise ParameterError("slurm.submit_as_owner", True, "false where slurm.user is set")
     own = slurm.user or getpass.getuser()
     return _is_known if slurm.submit_as_owner else (lambda name: name == own)
 

@@ -108,7 +108,7 @@ def ring(
         opened = vault if isinstance(vault, OpenVault) else open_checkpoints(vault)
         store = StepsInVault(opened, coding_of(given), fanout)
     elif coding:
-        raise ParameterError("vault", None, "one, where it is said how to code")
+        raise ParameterError("vault", None, "a vault, where coding options are given")
     return Ring(mpi.MpiMembers(comm, spares), store, every)
 
 

@@ -35,6 +35,7 @@ from forestall.model.cluster.actions import Requeue
 from forestall.model.errors import ForestallError, InputError, ParameterError, of_system
 from forestall.model.settings import Declared, Setting
 from forestall.model.units import format_duration, parse_duration, told_bytes
+from forestall.show.words import counted
 from forestall.traces.files.atomic import atomic_path
 from forestall.vaults.chunks import KIB, Cutting
 from forestall.vaults.manifests import Manifest
@@ -359,7 +360,7 @@ def why_leave(status: Mapping[str, Any], least: float, now: float) -> str:
     chance = chances.get("1h") if isinstance(chances, dict) else None
     if chance is not None and chance < least:
         return (
-            f"it stays available for an hour with {100 * chance:.0f} % probability only, less than "
+            f"it stays available for an hour with {100 * chance:.0f} % probability, below "
             f"{100 * least:.0f} %"
         )
     return ""
@@ -380,10 +381,11 @@ def told_account(history: RunHistory) -> list[str]:
     """Return what a run came to, in lines."""
     lost = f"; {history.lost:.1f} s had to be repeated" if history.lost else ""
     return [
-        f"ran {format_duration(history.ran)} in {history.starts} starts, {history.evictions} "
-        f"evictions{lost}",
-        f"{history.saves} saves: paused for {history.still:.2f} s; {told_bytes(history.read)} "
-        f"in checkpoints, {told_bytes(history.stored)} stored with parity",
+        f"ran {format_duration(history.ran)} in {counted(history.starts, 'start')}, "
+        f"{counted(history.evictions, 'eviction')}{lost}",
+        f"{counted(history.saves, 'save')}: paused for {history.still:.2f} s; "
+        f"{told_bytes(history.read)} in checkpoints, {told_bytes(history.stored)} stored with "
+        "parity",
     ]
 
 

@@ -143,7 +143,7 @@ class SavePlacing:
         if self._options.place == "turn":
             return "as asked"
         if len(pool.hosts) <= code.pieces:
-            return "there are no more hosts than pieces"
+            return "there are not more hosts than pieces"
         now = self._clock()
         measured = any(book.path_to(name) is not None for name in pool.names)
         look_around(pool, book, int(now))

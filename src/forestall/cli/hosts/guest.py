@@ -27,6 +27,7 @@ with lazily():
 
 Writer = Callable[[bytes], None]
 FAILED = 1
+LEFT = "`forestall guest list` shows the state of the guest"
 RUN = 'forestall guest run --name sum --checkpoint-command "cp sum.now sum.saved" -- python sum.py'
 
 
@@ -82,6 +83,7 @@ Output: TypeAlias = Annotated[
     "run",
     "forestall guest run -- ./simulate case7",
     RUN,
+    left=LEFT,
     context_settings={"allow_interspersed_args": False},
 )
 @_guarded
@@ -158,6 +160,7 @@ def run(
     "resume",
     "forestall guest resume sum",
     "forestall guest resume sum --outlive '--store /v/a --store /v/b --data 1 --parity 1'",
+    left=LEFT,
 )
 @_guarded
 def resume(

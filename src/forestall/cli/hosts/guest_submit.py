@@ -24,6 +24,7 @@ STORES = "'--store /v/a --store /v/b --data 1 --parity 1'"
     app,
     "submit",
     f"forestall guest submit --time 4h --outlive {STORES} -- ./simulate case7",
+    left="it may have been submitted: see `forestall guest queue` and condor_q",
     context_settings={"allow_interspersed_args": False},
 )
 def submit(

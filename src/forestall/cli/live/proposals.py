@@ -20,6 +20,8 @@ from forestall.show.words import figure
 with lazily():
     from forestall.app.live.client import connection, moments
 
+LEFT = "`forestall proposals --all` shows whether it was decided"
+
 app = group_of(
     "List the controller's proposals, or approve or reject one; operators only.",
     "forestall proposals",
@@ -69,7 +71,7 @@ def _show(told: Sequence[Mapping[str, Any]], now: int, *, every: bool) -> None:
     show(rows, ("Id", "State", "Role", "Action", "Of", "Until", "Why"))
 
 
-@command(app, "approve", "forestall proposals approve 3f0a")
+@command(app, "approve", "forestall proposals approve 3f0a", left=LEFT)
 def approve(
     options: connection.ServerOptions, which: Which, why: Why = "", as_json: Json = False
 ) -> None:
@@ -77,7 +79,7 @@ def approve(
     _decide(options, which, True, why, as_json=as_json)
 
 
-@command(app, "reject", 'forestall proposals reject 3f0a --why "not today"')
+@command(app, "reject", 'forestall proposals reject 3f0a --why "not today"', left=LEFT)
 def reject(
     options: connection.ServerOptions, which: Which, why: Why = "", as_json: Json = False
 ) -> None:

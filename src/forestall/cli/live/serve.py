@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -65,7 +66,7 @@ app = group_of(
 
 
 @app.callback()
-@guarded
+@partial(guarded, left="the ledger keeps what was recorded")
 def serve(
     context: typer.Context,
     settings: Settings = None,

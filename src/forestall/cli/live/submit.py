@@ -34,6 +34,7 @@ GONE = (404, 409, 410)
     "forestall submit --quote 2 job.sh",
     "forestall submit --quote 2 job.sh -A project --gres=gpu:4",
     "forestall submit --quote 6ab1c2d3e4f50617 job.sh --agree requeue",
+    left="the job may have been submitted: see `forestall promises`",
     context_settings={"ignore_unknown_options": True},
 )
 def submit(

@@ -20,7 +20,13 @@ with lazily():
 app = typer.Typer()
 
 
-@command(app, "warm-up", "forestall warm-up", "forestall warm-up --workers 1 --json")
+@command(
+    app,
+    "warm-up",
+    "forestall warm-up",
+    "forestall warm-up --workers 1 --json",
+    left="what was compiled stays in the cache",
+)
 def warm_up(
     workers: Annotated[
         Annotated[int, Field(ge=1)] | None,

@@ -64,6 +64,7 @@ app = group_of(
     "save",
     "forestall checkpoint save state --store /a --store /b --store /c --data 2 --parity 1",
     "forestall checkpoint save state --store s3://one/job --store s3://two/job --layout copies:2",
+    left="`forestall checkpoint list` shows which checkpoints are complete",
 )
 def save(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],
@@ -188,7 +189,12 @@ def verify(
     return _looked_after(store, names, False, deep, key, quiet, as_json)
 
 
-@command(app, "repair", "forestall checkpoint repair --store /a --store /b --store /c")
+@command(
+    app,
+    "repair",
+    "forestall checkpoint repair --store /a --store /b --store /c",
+    left="what was repaired stays repaired; the same command repairs the rest",
+)
 def repair(
     store: Stores,
     names: Ids = None,
@@ -249,6 +255,7 @@ def _show_looks(found: list[dict[str, Any]], mended: bool) -> None:
     "gc",
     "forestall checkpoint gc --store /a --store /b --keep-last 3 --keep-within 7d",
     "forestall checkpoint gc --store /a --store /b --forget 20261101T1200",
+    left="what was removed stays removed; `forestall checkpoint gc` removes the rest",
 )
 def gc(
     store: Stores,

@@ -29,6 +29,7 @@ app = typer.Typer()
     "forestall run --name heat --signal USR1 --files heat.state --store /a --store /b --data 1 "
     "--parity 1 -- ./heat",
     "forestall run --save-now --name heat",
+    left="completed checkpoints stay in the vault",
     context_settings={"allow_interspersed_args": False},
 )
 def run(

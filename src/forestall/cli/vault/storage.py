@@ -137,6 +137,7 @@ def _loads(one: dict[str, Any]) -> str:
     "watch",
     "forestall storage watch --store forestall://n1:9140 --store forestall://n2:9140",
     "forestall storage watch --store /a --store /b --every 5m --for 2h",
+    left="observations so far are saved",
 )
 def watch(
     store: Stores,

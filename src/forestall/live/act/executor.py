@@ -160,7 +160,7 @@ class Executor:
         wanted = (IntentState.PROPOSED,) if state == IntentState.APPROVED else WAITING
         now = self._clock()
         if item is None or item.state not in wanted or now >= item.intent.expires:
-            raise InputError(f"intent {name} does not wait for a word on it")
+            raise InputError(f"proposal {name} does not await a decision")
         if item.state == IntentState.PROPOSED:
             word = ApprovalRow(name, now, who, int(state == IntentState.APPROVED), why)
             self._move(item, state, f"by {who}" + (f": {why}" if why else ""), word)

@@ -14,14 +14,14 @@ ALLOWED: Final = "an address such as 127.0.0.1:9108"
 GAUGES: Final = (
     ("cpu", "cpu_load_ratio", "Share of the machine's CPU time that its owner uses, 0 to 1."),
     ("guest_cpu", "guest_cpu_ratio", "Share of the machine's CPU time that guests use, 0 to 1."),
-    ("memory_free", "memory_free_ratio", "Share of the memory that the owner leaves, 0 to 1."),
-    ("io", "io_bytes_per_second", "Bytes read from and written to disks, a second."),
+    ("memory_free", "memory_free_ratio", "Share of the memory that the owner leaves free, 0 to 1."),
+    ("io", "io_bytes_per_second", "Bytes read from and written to disks, per second."),
     ("since", "state_since_timestamp_seconds", "Unix time since which the host is in its state."),
     ("time", "sample_timestamp_seconds", "Unix time of the last sample."),
-    ("mttf", "mttf_seconds", "Mean time until the host leaves a guest, as learned from its past."),
+    ("mttf", "mttf_seconds", "Mean time until a guest must leave the host, learned from its past."),
     ("learnt_days", "learnt_days", "Days of its own past that the agent has learned from."),
     ("samples_waiting", "samples_waiting", "Samples in memory that could not be written yet."),
-    ("own_memory", "agent_resident_memory_bytes", "Memory that the agent holds."),
+    ("own_memory", "agent_resident_memory_bytes", "Memory that the agent uses."),
     ("storage_disk", "storage_disk_busy_ratio", "Share of the time a storage disk was busy."),
     ("storage_clients", "storage_clients", "Clients that the storage daemon serves."),
     ("storage_bytes", "storage_bytes", "Bytes that count against the storage daemon's quota."),
@@ -31,7 +31,7 @@ COUNTERS: Final = (
     (
         "samples_lost",
         "samples_lost",
-        "Samples that could not be kept: dropped, or in a file that was removed.",
+        "Samples lost: dropped, or in a file that was removed.",
     ),
     (
         "own_cpu_seconds",
@@ -68,7 +68,7 @@ class Figures:
         for key, name, text in COUNTERS:
             yield counter(f"forestall_host_{name}", text, float(told[key]))
         if told["reliability"] is not None:
-            text = "Chance that a guest can stay for the horizon, 0 to 1."
+            text = "Probability that a guest can stay for the horizon, 0 to 1."
             chance = gauge("forestall_host_reliability_ratio", text, labels=["horizon"])
             for horizon, value in told["reliability"].items():
                 chance.add_metric([horizon], value)
@@ -109,7 +109,7 @@ class Exporter:
             self._server, self._thread = client.start_http_server(port, host, registry)
         except (OSError, UnicodeError) as error:
             said = getattr(error, "strerror", None) or str(error)
-            message = f"{{listen}}: {shown}:{port} cannot be listened on: {said}"
+            message = f"{{listen}}: cannot listen on {shown}:{port}: {said}"
             raise InputError(f"{message}; give another address, or {{no_listen}}") from None
         self.port: int = self._server.server_port
         self.address = f"{shown}:{self.port}"

@@ -41,7 +41,7 @@ def only_agent(folder: Path, what: str = AGENT) -> Iterator[None]:
             if not _taken(handle):
                 holder = _number(handle)
                 named = f" (process {holder})" if holder else ""
-                raise TraceError(folder, f"another {what}{named} is at work on this folder")
+                raise TraceError(folder, f"another {what}{named} uses this folder")
         with suppress(OSError):  # a full disk: the lock holds all the same
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
@@ -75,7 +75,7 @@ def only_agent_here(folder: Path, *, beside: bool = False, name: str = "") -> It
                 process = f" (process {other[0]})" if other[0] else ""
                 place = f" in {other[1]}" if other[1] else ""
                 raise InputError(
-                    f"{folder}: another agent of yours{process} is at work on this host{place}; "
+                    f"{folder}: another agent of yours{process} runs on this host{place}; "
                     "use that one, or give {beside} to have both"
                 )
         yield

@@ -82,7 +82,7 @@ def started_at(pid: int) -> float:
     """
     stat = read_stat(pid)
     if stat is None:
-        raise ProcessLookupError(f"process {pid} does not run")
+        raise ProcessLookupError(f"process {pid} is not running")
     return stat.started / TICKS
 
 

@@ -62,7 +62,7 @@ def read_status(folder: Path, needed: Collection[str] = NEEDED) -> dict[str, Any
     try:
         told = json_of(path.read_bytes())
     except FileNotFoundError:
-        message = "is not there: no agent has been at work here; start one with forestall agent"
+        message = "does not exist: no agent has run here; start one with forestall agent"
         raise TraceError(path, message) from None
     except NotADirectoryError:
         raise TraceError(folder, "is a file; expected the folder of an agent") from None
@@ -71,10 +71,10 @@ def read_status(folder: Path, needed: Collection[str] = NEEDED) -> dict[str, Any
     except (ValueError, RecursionError) as error:
         raise TraceError(path, f"not JSON ({error})") from None
     if not isinstance(told, dict):
-        raise TraceError(path, "not a status of an agent; expected an object")
+        raise TraceError(path, "not an agent's status; expected an object")
     for key in needed:
         if key not in told:
-            raise TraceError(path, f"not a whole status of an agent: {key} is not there")
+            raise TraceError(path, f"not a complete agent's status: {key} is missing")
     for key, value in told.items():
         _check(path, key, value, key in needed)
     return told

@@ -50,7 +50,7 @@ class DayStore:
     Attributes
     ----------
     lost : samples that were dropped because too many could not be written, and those in a file that
-        was removed under the agent
+        was removed while the agent ran
     """
 
     def __init__(
@@ -116,8 +116,8 @@ class DayStore:
                 self._trouble = said
             return
         if self._trouble:
-            gone = f", {self.lost:,} were lost" if self.lost else ""
-            self._tell(f"{self.folder}: written again, {late:,} samples late{gone}")
+            gone = f", {self.lost:,} lost" if self.lost else ""
+            self._tell(f"{self.folder}: writable again, {late:,} samples written late{gone}")
             self._trouble = ""
 
     def close(self) -> None:
@@ -168,12 +168,12 @@ class DayStore:
             if until == 0 and len(data) > 2 * HEADER:
                 aside = path.with_name(f"{path.name}.damaged")
                 os.replace(path, aside)
-                self._tell(f"{path}: has no whole header; put aside as {aside.name}")
+                self._tell(f"{path}: has no complete header; moved to {aside.name}")
                 os.close(handle)
                 handle = open_own(path, os.O_RDWR | os.O_CREAT)
             elif until < len(data):
                 os.ftruncate(handle, until)
-                self._tell(f"{path}: {len(data) - until:,} half-written bytes at its end cut off")
+                self._tell(f"{path}: removed {len(data) - until:,} incomplete bytes at its end")
             self._handle, self._size, self._path = handle, until, path
             whole = segments(data[:until])
             self._held = sum((one.end - one.begin) // one.header.record for one in whole)
@@ -202,12 +202,12 @@ class DayStore:
             here = True
         if here and mine.st_size >= self._size:
             return
-        gone, what = 0, "was moved away under the agent; a new one is begun"
+        gone, what = 0, "was moved while the agent ran; a new one is started"
         if mine.st_nlink == 0:
-            gone, what = self._held, "was removed under the agent"
+            gone, what = self._held, "was removed while the agent ran"
         elif mine.st_size < self._size:
             gone = min(-(-(self._size - mine.st_size) // self._record), self._held)
-            what = "was cut under the agent"
+            what = "was cut off while the agent ran"
         self.lost += gone
         self._tell(f"{self._path}: {what}" + (f", {_samples(gone)} lost with it" if gone else ""))
         os.close(self._handle)

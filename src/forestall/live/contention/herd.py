@@ -108,7 +108,7 @@ class Herd:
         try:
             return sum(time.clock_gettime((~pid << 3) | _CPUCLOCK_SCHED) for pid in self.pids)
         except OSError:
-            raise ContentionError("a load process ended before its time") from None
+            raise ContentionError("a load process ended early") from None
 
     def ask(self, line: str, patience: float) -> dict[str, Any]:
         """Send a line, and return the answer, which comes within `patience` s."""
@@ -117,7 +117,7 @@ class Herd:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
         except OSError:
-            raise ContentionError("a load process ended before its time") from None
+            raise ContentionError("a load process ended early") from None
         return self._line(patience)
 
     def _line(self, patience: float) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Herd:
             raise ContentionError(f"a load process did not answer within {patience:.0f} s")
         line = stdout.readline()
         if not line:
-            raise ContentionError("a load process ended before its time")
+            raise ContentionError("a load process ended early")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

@@ -68,7 +68,7 @@ class ExperimentPlan:
             ("repeats", self.repeats, 1 <= self.repeats <= 1000, "1 to 1000"),
             ("limit", self.limit, 0 < self.limit < 1, "a share above 0 and below 1, such as 5%"),
             ("cpus", self.cpus, bool(self.cpus), "at least one core"),
-            ("nice", self.nices, list(self.nices) == sorted(set(self.nices)), "values that rise"),
+            ("nice", self.nices, list(self.nices) == sorted(set(self.nices)), "ascending values"),
             ("nice", self.nices, all(1 <= one <= 18 for one in self.nices), "1 to 18"),
             ("pattern", self.pattern, self.pattern in ("paused", "periodic"), "paused or periodic"),
         )
@@ -82,7 +82,7 @@ class ExperimentPlan:
             if not 1 <= size <= MOST_PROCESSES:
                 raise ParameterError("groups", size, f"1 to {MOST_PROCESSES} processes")
         if not any(True for _ in self.points()):
-            allowed = "a load that the groups can make: a process uses one core at most"
+            allowed = "a load that the groups can reach: a process uses one core at most"
             raise ParameterError("loads", ", ".join(f"{x:.0%}" for x in self.loads), allowed)
 
     def points(self) -> Iterator[tuple[int, float]]:

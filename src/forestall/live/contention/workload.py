@@ -121,7 +121,7 @@ def start_all(processes: list[dict[str, float]], *, periodic: bool) -> list[int]
     while heard < len(started):
         more = len(os.read(ready, 4096))
         if not more:
-            raise ChildProcessError("a process ended as it began")
+            raise ChildProcessError("a process ended at its start")
         heard += more
     return started
 

@@ -219,7 +219,7 @@ class ControllerDesk:
         if _ID.fullmatch(name):
             found = self._queries.promises(_owner(viewer), ended=True, most=2, begins=name)
         if not found:
-            raise InputError(f"promise {name[:80]} is not there")
+            raise InputError(f"there is no promise {name[:80]}")
         if len(found) > 1:
             raise InputError(f"several promises begin with {name}; give more of the id")
         return self._told(found)[0]
@@ -240,7 +240,7 @@ class ControllerDesk:
         """Approve or reject a proposal; operators only."""
         _operators(viewer)
         if not _ID.fullmatch(proposal) or self._queries.intent(proposal) is None:
-            raise InputError(f"proposal {proposal[:80]} is not there")
+            raise InputError(f"there is no proposal {proposal[:80]}")
         words = "".join(one if one.isprintable() else " " for one in why)
         judge = self._controller.executor.approve if approved else self._controller.executor.reject
         with self._one_of_few():

@@ -247,7 +247,7 @@ class GuestFiles:
         if handle is None:
             manager = self.manager()
             who = f" (process {manager})" if manager else ""
-            message = f"another manager{who} is at work on this guest; `forestall guest stop "
+            message = f"another manager{who} runs this guest; `forestall guest stop "
             raise TraceError(self.place, f"{message}{self.name}` ends both")
         try:
             with suppress(OSError):  # for `stop`, where the record is damaged; a full disk is none

@@ -150,7 +150,7 @@ class Keeper:
             self._end_hook(f"it took longer than {seconds:.0f} s, and was ended", ok=False)
         if now >= self.gone_at:
             self.gone_at = math.inf
-            self._note(GuestState.ENDING, f"no manager came within {self.plan.grace:g} s")
+            self._note(GuestState.ENDING, f"no manager returned within {self.plan.grace:g} s")
             self.end(checkpoint=True)
         if self.code is not None and not self.asked and self.hook is None:
             self.left = len(self.body.members())
@@ -458,7 +458,7 @@ def main() -> int:
     plan = StayPlan.of_line(sys.stdin.buffer.readline())
     try:
         if _locked(plan.files) is None:  # the second holds it, too, until nothing is left
-            raise OSError(f"{plan.files.place}: another keeper is at work on this guest")
+            raise OSError(f"{plan.files.place}: another keeper runs this guest")
         second = Second.fork_above(plan)
     except (ForestallError, OSError) as error:
         _answer({"error": str(error)})

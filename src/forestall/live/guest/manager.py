@@ -235,7 +235,7 @@ class Manager:
         try:
             self._stay = stay = Stay.begin(plan)
         except ForestallError as error:
-            resume = f"`forestall guest resume {record.name}` goes on with it"
+            resume = f"`forestall guest resume {record.name}` continues it"
             self._change(GuestState.ENDED, f"{error}; {resume}")  # not for want of the guest
             self._code = BROKEN
             return
@@ -246,7 +246,7 @@ class Manager:
         self._posture = (Allowed.CRAWL, NICE)
         how = "resumed from its checkpoint" if resumed else "started"
         if record.attempts and not resumed:
-            how = "started from the beginning again"
+            how = "restarted from the beginning"
         stays = "" if stay.facts["raisable"] else f"; it stays there: {stay.facts['why_low']}"
         self._starting = {"why": f"{how} at lowest priority: {verdict.why}{stays}", **facts}
 
@@ -354,7 +354,7 @@ class Manager:
             self.record = changed(self.record, checkpoint=round(time.time(), 3))
             self._change(self.record.state, f"checkpoint made in {seconds:.1f} s")
         else:
-            older = "; the one before stays" if self.record.checkpoint else ""
+            older = "; the previous one remains" if self.record.checkpoint else ""
             self._change(self.record.state, f"no checkpoint: {message['why']}{older}")
 
     def _ended(self, message: Message) -> None:
@@ -377,13 +377,13 @@ class Manager:
             self._gone(state, f"ended by itself with {what}; {used}", code)
             self._code = code
         else:
-            self._was_ended(f"it has had {used}")
+            self._was_ended(f"it used {used}")
 
     def _was_ended(self, why: str) -> None:
         """The guest has not finished: wait for the host, or leave."""
         self._late = 0.0
         if self._stop or not self.settings.wait:
-            resume = f"`forestall guest resume {self.record.name}` goes on with it"
+            resume = f"`forestall guest resume {self.record.name}` continues it"
             self._gone(GuestState.ENDED, f"{why}; {resume}", None)
             self._code = INTERRUPTED if self._stop else NOT_WAITED
             return
@@ -408,7 +408,7 @@ class Manager:
         stay.link.close()
         if again is not None:
             stay.link, stay.facts = again.link, again.facts
-            self._taken(stay, "its manager goes on")
+            self._taken(stay, "its manager continues")
         elif self.record.state.over:
             stay.close()
             self._was_over()
@@ -481,7 +481,7 @@ class Manager:
         """Tell what went wrong and stops nothing, once."""
         if text not in self._troubles:
             self._troubles.add(text)
-            end = "" if self.record.state.over else "; the guest goes on"
+            end = "" if self.record.state.over else "; the guest continues"
             self._tell_user(f"{text}{end}")
 
     def _tell_user(self, text: str) -> None:

@@ -103,7 +103,7 @@ class Teller:
                 if self._running is not None:
                     trouble = self._done(self._running.poll()) or trouble
                 if left:
-                    trouble = f"tell: too slow: {left} of the last changes were not told"
+                    trouble = f"tell: too slow: {left} of the last changes were not reported"
                 break
             trouble = self.go_on() or trouble
             time.sleep(0.01)

@@ -116,8 +116,8 @@ def _foreseen(foretold: Foretold | None) -> float:
 
 _WORDS = {
     TaskReason.QUALIFIED: "it has the room, and no failure is foreseen before the deadline",
-    TaskReason.WITH_ONE_MIGRATION: "with one migration more it can do the work by the deadline",
-    TaskReason.LONGEST_LEFT: "no node qualifies; it is foreseen to live longest",
+    TaskReason.WITH_ONE_MIGRATION: "with one more migration it can do the work by the deadline",
+    TaskReason.LONGEST_LEFT: "no node qualifies; this one is predicted to fail last",
     TaskReason.DRAWN: "drawn by chance",
     TaskReason.NOWHERE_TO_GO: "no other node has room",
 }

@@ -132,7 +132,7 @@ class LevelCoordinator:
     def troubles(self) -> list[str]:
         """Return what was wrong since the last call and stopped nothing, a line each."""
         troubles, self._troubles = self._troubles, []
-        spoilt = [f"{text}; taken from its host when that is seen" for text in
+        spoilt = [f"{text}; it is read from its host once that answers" for text in
                   self._store.unreadable.values()]  # fmt: skip
         return list(dict.fromkeys([*troubles, *spoilt]))
 

@@ -79,9 +79,9 @@ class HostsDesk:
         view = self.view()
         record = self.record(machine)
         if record.phase is not Phase.RUNNING:
-            raise ForestallError(f"{machine}: does not run ({record.phase}); nothing to move")
+            raise ForestallError(f"{machine}: is not running ({record.phase}); nothing to move")
         if record.node == self._plan.checked(node):
-            raise ParameterError("node", node, f"another one; {machine} runs there")
+            raise ParameterError("node", node, f"another node; {machine} runs there")
         self._check(node, view, record.definition)
         found = self._work.move(machine, "asked for", self._target(view), to=node)
         if not found:
@@ -127,7 +127,7 @@ class HostsDesk:
         self._plan.checked(node)
         seen = self._pool.look([node])[node]
         if seen.answers:
-            raise ForestallError(f"{node}: answers, and so it is not dead; drain it instead")
+            raise ForestallError(f"{node}: answers, so it is not dead; drain it instead")
         self._note("node fenced", node=node, why="a person said so")
         self._note("node failed", node=node)
         return self._store.write_host(HostRecord(node, HostState.FENCED, self._clock(), PERSON))

@@ -49,7 +49,7 @@ class FolderImages:
     def keep(self, machine: str, image: Path) -> str:
         """Keep an image; it is on the disk when this returns."""
         kept = image.with_suffix(".img")
-        with of_system(image, "cannot be kept"):
+        with of_system(image, "cannot be saved"):
             flush(image)
             image.rename(kept)
             flush(kept.parent)

@@ -96,7 +96,7 @@ class Position:
             found, here = self.held(), False
         if found is not None and found.counts(now) and not here:
             file.close()
-            raise LeaseTakenError(f"{self.name}: another coordinator is at work ({_told(found)})")
+            raise LeaseTakenError(f"{self.name}: another coordinator is running ({_told(found)})")
         self._file = file
         self.token = 1 + (0 if found is None else found.token)
         self._write(now)
@@ -154,4 +154,4 @@ def _boot() -> str:
 def _told(lease: Lease) -> str:
     """Return who holds a lease, in words."""
     host, process, *_ = [*lease.holder.split(), "", ""]
-    return f"process {process} on {host}" if process else "nobody knows which"
+    return f"process {process} on {host}" if process else "unknown process"

@@ -137,7 +137,7 @@ class RecordStore:
             try:
                 record = _read(path, MachineRecord)
                 if record.machine != name:
-                    raise TraceError(path, f"is of another machine, {record.machine}")
+                    raise TraceError(path, f"belongs to another machine, {record.machine}")
             except FileNotFoundError:
                 continue
             except TraceError as error:
@@ -190,7 +190,7 @@ class RecordStore:
                     break
                 except BlockingIOError:
                     if time.monotonic() >= late:
-                        message = f"{name}: another command or coordinator is at work on it"
+                        message = f"{name}: another command or coordinator is working on it"
                         raise MachineBusyError(message) from None
                 time.sleep(0.05)
             yield
@@ -211,7 +211,7 @@ class RecordStore:
     def _part(self, name: str) -> str:
         """Return a name that can be a part of a path. Raises TraceError."""
         if name in {"", ".", ".."} or "/" in name or "\0" in name:
-            raise TraceError(self.folder, f"{name!r} is the name of no machine and no host")
+            raise TraceError(self.folder, f"{name!r} is neither a machine nor a host")
         return name
 
     # ----------------------------------------------------------------------------- hosts
@@ -246,4 +246,4 @@ def _read(path: Path, kind: type[_Kind]) -> _Kind:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, ParameterError) as error:
-        raise TraceError(path, f"is not what forestall wrote there: {error}") from None
+        raise TraceError(path, f"is damaged or was not written by forestall: {error}") from None

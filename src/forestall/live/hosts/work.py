@@ -182,7 +182,7 @@ class MachineWork:
             if before is not None and not before.phase.over:
                 there = there or list(before.places)
             if there:
-                raise ForestallError(f"{machine}: runs already, on {there[0]}")
+                raise ForestallError(f"{machine}: already runs on {there[0]}")
             with self._store.choosing():
                 target, why = (to, "asked for") if to else self._chooser.choose(definition, among)
                 if target is None:
@@ -293,14 +293,14 @@ class MachineWork:
         with self._store.locked(machine, patience=self._patience):
             record = self._store.machine(machine)
             if record is None or record.phase is not Phase.RUNNING:
-                raise MachineBusyError(f"{machine}: does not run")
+                raise MachineBusyError(f"{machine}: is not running")
             image = self._images.room(machine, int(1000 * begun))
             self._pool.checkpoint(machine, record.node, str(image))
         name = self._images.keep(machine, image)  # this may take long; it may move meanwhile
         with self._store.locked(machine, patience=_LONG):
             now = self._store.machine(machine)
             if now is None or now.definition.generation != record.definition.generation:
-                raise MachineBusyError(f"{machine}: was started again meanwhile")
+                raise MachineBusyError(f"{machine}: was restarted meanwhile")
             self._store.write(replace(now, image=name, by=self._position))
         seconds = round(self._clock() - begun, 3)
         self._note("saved", machine=machine, node=record.node, image=name, seconds=seconds)

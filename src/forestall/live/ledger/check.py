@@ -102,7 +102,7 @@ def _numbers(ledger: LiveLedger, kind: type[LedgerRow]) -> Iterator[str]:
         found: Any = connection.execute(sa.select(table).order_by(table.c.seq)).mappings()
         for row in found:
             if row["seq"] != expected:
-                yield f"{kind.table}: row {row['seq']} stands where {expected} was expected"
+                yield f"{kind.table}: found row {row['seq']}, expected {expected}"
             expected = row["seq"] + 1
             for name in texts:
                 if canonical(json_of(row[name])) != row[name]:
@@ -140,11 +140,11 @@ def _intents(books: _Books) -> Iterator[str]:
     for one in books.intents.values():
         intent = one.intent()
         if intent.id != one.id:
-            yield f"intent {one.id}: its words belong to the id {intent.id}"
+            yield f"intent {one.id}: its content belongs to the id {intent.id}"
         if intent.action not in MAY[Role(one.role)]:
             yield f"intent {one.id}: a {one.role} may not {one.action}"
         if one.id not in books.states:
-            yield f"intent {one.id}: in no state"
+            yield f"intent {one.id}: has no state"
 
 
 def _states(books: _Books) -> Iterator[str]:
@@ -153,7 +153,7 @@ def _states(books: _Books) -> Iterator[str]:
     for name, states in books.states.items():
         intent = books.intents.get(name)
         if intent is None:
-            yield f"state {states[0].state} of {name}: of no intent"
+            yield f"state {states[0].state} of {name}: there is no such intent"
             continue
         last = None
         for one in states:
@@ -172,7 +172,7 @@ def _cycles(books: _Books) -> Iterator[str]:
     """Every cycle belongs to a run, and the runs' numbers grow."""
     for one in books.cycles:
         if one.run not in books.runs:
-            yield f"cycle {one.number}: of no run"
+            yield f"cycle {one.number}: there is no such run"
 
 
 RULES: Final[tuple[Callable[[_Books], Iterator[str]], ...]] = (

@@ -76,7 +76,7 @@ class Database:
     def reading(self) -> Iterator[sa.Connection]:
         """Read in one transaction, which sees one moment. Raises LedgerError where that fails."""
         if self.is_file and not self._path.is_file():
-            raise LedgerError(self.name, "is not there")
+            raise LedgerError(self.name, "does not exist")
         if self.is_file and not self._writer:
             self._check_magic()
         try:
@@ -122,8 +122,8 @@ class Database:
         with self.reading() as connection:
             current = self._check_version(connection, _migrations())
         if current != ScriptDirectory.from_config(_migrations()).get_current_head():
-            told = "not a ledger" if current is None else "is one of an older forestall"
-            raise LedgerError(self.name, f"{told}; who writes to it brings it up to date")
+            told = "not a ledger" if current is None else "is a ledger of an older forestall"
+            raise LedgerError(self.name, f"{told}; its writer brings it up to date")
 
     def _check_version(self, connection: sa.Connection, config: Config) -> str | None:
         """Return at which step a database is. Raises LedgerError for one that is not known."""

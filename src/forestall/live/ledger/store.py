@@ -90,7 +90,7 @@ class LiveLedger:
         rules); ParameterError for a value that cannot be kept.
         """
         if not self.writes:
-            raise LedgerError(self.database.name, "was opened to be read only")
+            raise LedgerError(self.database.name, "was opened read-only")
         told = [(row, values(row)) for row in rows]
         with self._one, self.database.writing() as connection:
             for row, cells in told:
@@ -211,7 +211,7 @@ class LiveLedger:
         other = [name for name, value in cells.items() if found[name] != value]
         if other and other != ["version"]:
             key = ", ".join(str(cells[name]) for name in row.key)
-            told = f"{row.table} {key} stands there with another {other[0]}; nothing is changed"
+            told = f"{row.table} {key} exists already with another {other[0]}; nothing is changed"
             raise LedgerError(self.database.name, told)
         return True
 

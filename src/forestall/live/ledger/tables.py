@@ -73,7 +73,7 @@ def _cell(kind: str, name: str, value: Any) -> int | float | str:
         try:
             return canonical(value)
         except (TypeError, ValueError) as error:
-            raise ParameterError(name, str(value)[:80], f"what JSON can say ({error})") from None
+            raise ParameterError(name, str(value)[:80], f"a value of JSON ({error})") from None
     if kind == "int" and type(value) is int and abs(value) <= _LARGEST:
         return value
     if kind == "float" and type(value) in (int, float) and math.isfinite(value):

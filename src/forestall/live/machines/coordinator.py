@@ -192,7 +192,7 @@ class Coordinator:
         if node in self._down:
             raise ParameterError("node", node, "a node that has not failed")
         if self.taken(seen)[node] >= room:
-            raise ForestallError(f"{node}: no room for one more machine; it has its {room}")
+            raise ForestallError(f"{node}: no room for another machine; it has its {room} already")
         if node in self.failing(self._clock()):
             return f"asked for, though {self._reason(node)}"
         return "asked for"
@@ -220,10 +220,10 @@ class Coordinator:
             raise ParameterError("machine", machine, "one of the fleet")
         if not found.state.alive:
             self._ends(seen)
-            why = f"{machine}: does not run ({found.state}); nothing to move"
+            why = f"{machine}: is not running ({found.state}); nothing to move"
             return MachineOutcome("failed", machine, found.node, node, why)
         if found.node == node:
-            raise ParameterError("node", node, f"another one; {machine} runs there")
+            raise ParameterError("node", node, f"another node; {machine} runs there")
         return self._carry_out(machine, found.node, node, self.asked(node, seen))
 
     def step(self, only: str = "") -> list[MachineOutcome]:
@@ -272,7 +272,7 @@ class Coordinator:
         machine, node = one.machine, one.node
         if one.state != MachineState.RUNNING:
             word = one.says or one.state.value
-            return self._stays(machine, node, f"its guest does not run ({word})")
+            return self._stays(machine, node, f"its guest is not running ({word})")
         now = self._clock()
         closed = {other for other in self._plan.nodes if self._is_closed(machine, other, now)}
         picture = self._seen_by_engine(self._situation(int(now), seen, closed - {node}))

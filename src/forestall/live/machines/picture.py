@@ -293,10 +293,10 @@ _BECOMES: Final = {
 """What happened to a node that is in another state than was believed."""
 _WORDS: Final = {
     "QUALIFIED": "it has the capacity, and no failure is foreseen before the deadline",
-    "WITH_ONE_MIGRATION": "with one migration more it can do the work by the deadline",
-    "LONGEST_LEFT": "no node qualifies; it is foreseen to live longest",
+    "WITH_ONE_MIGRATION": "with one more migration it can do the work by the deadline",
+    "LONGEST_LEFT": "no node qualifies; this one is predicted to fail last",
     "DRAWN": "drawn by chance",
-    "FAILURE_PREDICTED": "its node is to be left",
+    "FAILURE_PREDICTED": "its node must be vacated",
     "NOWHERE_TO_GO": "no other node has room",
     "NO_TIME_LEFT": "a move would not end before its deadline",
     "ARRIVING": "it is just arriving",

@@ -65,7 +65,7 @@ class Recorded:
             if row.number > self.last:
                 return
             if row.number != expected or row.run not in self.runs:
-                told = f"cycle {row.number} stands where {expected} was expected"
+                told = f"found cycle {row.number}, expected {expected}"
                 raise LedgerError(self.name, told if row.run in self.runs else
                                   f"cycle {row.number}: there is no run {row.run}")  # fmt: skip
             expected += 1

@@ -159,7 +159,7 @@ def locked(place: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"{place.name} runs already on this host") from None
+            raise InputError(f"{place.name} already runs on this host") from None
         yield
     finally:
         os.close(handle)

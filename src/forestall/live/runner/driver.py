@@ -142,7 +142,7 @@ class Driver:
         words = self.run_of.start.words
         if self.rules.fresh or self.history.code is not None:
             if self.history.code is not None:
-                self._say("it has finished before; it begins again")
+                self._say("it finished before; it starts again")
             self._forget_all()
             self.history = RunHistory(words)
         else:
@@ -189,8 +189,8 @@ class Driver:
         if told.words != start.words or told.method != self.way.name:
             ours, theirs = " ".join(start.words), " ".join(told.words)
             raise InputError(f"{self.run_of.name} is another program: {theirs!r}, saved by "
-                             f"{told.method}, not {ours!r} by {self.way.name}; give it another "
-                             "{name}, or begin again by {fresh}")  # fmt: skip
+                             f"{told.method}, not {ours!r} by {self.way.name}; choose another "
+                             "{name}, or start over with {fresh}")  # fmt: skip
         begun = time.monotonic()
         try:
             self.way.go_on(held, start, image, told, found.name)
@@ -264,8 +264,8 @@ class Driver:
                     self._leaves = self.around.leaving()
         if lease.lost.is_set():
             held.kill()
-            raise RunError(f"{self.run_of.name} was taken over by another host: this one gave no "
-                           f"sign of life for {self.rules.life:.0f} s")  # fmt: skip
+            raise RunError(f"{self.run_of.name} was taken over by another host: this one sent "
+                           f"no heartbeat for {self.rules.life:.0f} s")  # fmt: skip
 
     def _pause(self) -> float:
         """Return how long nothing need be looked at."""
@@ -379,7 +379,7 @@ class Driver:
             )  # fmt: skip
             self._write_history()
         if upload.said:
-            self._once(f"old checkpoints stay: {upload.said}")
+            self._once(f"old checkpoints are not removed: {upload.said}")
         self._answer_all(upload.why)
 
     def _answer_all(self, why: str) -> None:

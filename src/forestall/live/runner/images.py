@@ -71,13 +71,13 @@ class ImageTold:
         try:
             told = json_of((image / TOLD).read_bytes())
             if not isinstance(told, dict) or told.pop("form", None) != FORM:
-                raise ImageError(f"{image} has another form than {FORM}")
+                raise ImageError(f"{image} has another format than {FORM}")
             made = record_of(cls, told)
         except (OSError, ValueError, ParameterError) as error:
             raise ImageError(f"{image} is not an image of a program: {error}") from None
         for path in made.paths:
             if (path and os.path.normpath(path) != path) or "\0" in path:
-                raise ImageError(f"the image names {path!r}, where nothing can be put")
+                raise ImageError(f"the image names {path!r}, where nothing can be written")
         return made
 
 
@@ -181,7 +181,7 @@ def put_back(told: ImageTold, image: Path, to: Sequence[Path] | None = None) -> 
     """
     targets = [Path(path) for path in told.paths] if to is None else list(to)
     if len(targets) != len(told.paths):
-        raise ImageError(f"the checkpoint has {len(told.paths)} files and folders, and "
+        raise ImageError(f"the checkpoint has {len(told.paths)} files and folders, but "
                          f"{len(targets)} are named")  # fmt: skip
     for number, target in enumerate(targets):
         if told.paths[number]:

@@ -298,7 +298,7 @@ class Controller:
         """
         offer = self._ledger.one(OfferRow, name)
         if offer is None or offer.asked_by != owner:
-            raise InputError(f"offer {name} is not there")
+            raise InputError(f"there is no offer {name}")
         with self._accepting:
             promise = self._ledger.one(PromiseRow, name)
             first = promise is None

@@ -51,7 +51,7 @@ class WardenActor:
         if reply.said == WardenWord.REFUSED:
             raise NotCarriedOutError(f"the warden refused: {reply.why}")
         if reply.said != WardenWord.CARRIED_OUT:
-            raise InputError(f"the warden does not know what came of it: {reply.why}")
+            raise InputError(f"the warden does not know the outcome: {reply.why}")
 
     def effect_of(self, intent: Intent) -> Effect:
         """Return whether the effect of an intent is there; unknown without a warden."""
@@ -75,6 +75,6 @@ class WardenActor:
                 said = error.strerror or str(error)
                 raise NotCarriedOutError(f"{self._path}: no warden: {said}") from None
             if self._user is not None and peer_user(link) != self._user:
-                raise NotCarriedOutError(f"{self._path}: who listens is not the warden's user")
+                raise NotCarriedOutError(f"{self._path}: its listener is not the warden's user")
             link.sendall(line)
             return reply_of(read_line(link, self._wait))

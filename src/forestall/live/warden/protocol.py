@@ -118,7 +118,7 @@ def read_line(link: socket.socket, seconds: float) -> bytes:
     while not line.endswith(b"\n"):
         left = until - time.monotonic()
         if left <= 0:
-            raise TimeoutError("no whole message in time")
+            raise TimeoutError("no complete message in time")
         link.settimeout(left)
         more = link.recv(min(4096, LONGEST + 1 - len(line)))
         if not more:

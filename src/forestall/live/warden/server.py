@@ -159,7 +159,7 @@ def _listening(path: Path) -> socket.socket:
             raise InputError(f"{path}: another warden listens there")
         before = os.umask(0o117)
         try:
-            with of_system(path, "cannot be listened at"):
+            with of_system(path, "cannot listen on it"):
                 if path.is_socket():
                     path.unlink()
                 listener.bind(str(path))

@@ -47,7 +47,7 @@ class Held:
     def value(self, name: str) -> Any:
         """Return a value of any kind."""
         if name not in self.values:
-            raise ParameterError(name, None, "a value: it is missing")
+            raise ParameterError(name, None, "a value")
         return self.values[name]
 
     def whole(self, name: str, least: int = -MAX_SECONDS, most: int = MAX_SECONDS) -> int:
@@ -137,7 +137,7 @@ class Held:
         and shape are looked at.
         """
         if name not in self.arrays:
-            raise ParameterError(name, None, "an array: it is missing")
+            raise ParameterError(name, None, "an array")
         found = _typed(name, self.arrays[name], np.dtype(dtype), shape)
         if unbounded:
             least, most = -np.inf, np.inf

@@ -37,7 +37,7 @@ def record_of(kind: type[T], told: Any, *, least: float = 0, name: str = "record
     within = "" if name == "record" else f"{name}."
     for one in needed:
         if one not in told:
-            raise ParameterError(f"{within}{one}", None, "a value: it is missing")
+            raise ParameterError(f"{within}{one}", None, "a value")
     for one in told:
         if one not in hints:
             raise refused(name, one, f"only {', '.join(hints)}")

@@ -194,7 +194,7 @@ class ServedHost(StorageHost):
         if answer.code == 404 and ABSENT in answer.headers:
             raise AbsentError(self.name, told or "is not there")
         if answer.code == 401:
-            raise HostError(self.name, "does not know the token")
+            raise HostError(self.name, "does not accept the token")
         if told is None:
             raise self._stranger()
         raise HostError(self.name, told)

@@ -42,7 +42,7 @@ def token_for(address: str) -> str:
             f"or set ${TOKEN}"
         )
     if not _WORD.fullmatch(token):
-        raise InputError(f"the token for the storage host {address} is none: it has odd characters")
+        raise InputError(f"the token for the storage host {address} has unexpected characters")
     return token
 
 

@@ -67,11 +67,11 @@ def fragment_of(stored: bytes, pack: bytes, place: int) -> Fragment:
     head, piece = stored[: _HEAD.size], memoryview(stored)[OVERHEAD:]
     magic, version, data, parity, where, length, size, name = _HEAD.unpack(head)
     if magic != _MAGIC or version != _VERSION:
-        raise DamagedError("it does not begin as a fragment does")
+        raise DamagedError("it does not start as a fragment does")
     if size != len(piece):
         raise DamagedError(f"its piece has {len(piece)} bytes where {size} were stored")
     if _checksum(head, (piece,)) != stored[_HEAD.size : OVERHEAD]:
-        raise DamagedError("its checksum is another one")
+        raise DamagedError("its checksum does not match")
     if name != pack or where != place:
         raise DamagedError(f"it is piece {where} of pack {name.hex()[:12]}")
     with sound():

@@ -71,7 +71,7 @@ def in_processes(work: Callable[..., T], given: Sequence[Any], fanout: int) -> l
         try:
             well, told = pipe.recv()
         except EOFError:
-            well, told = False, f"rank {rank} ended without a word"
+            well, told = False, f"rank {rank} ended without reporting"
         process.join()
         if well:
             found.append(told)

@@ -132,7 +132,7 @@ class Ring:
 
     def __init__(self, members: Members, store: StepStore | None = None, every: int = 0) -> None:
         if every < 0 or (every and store is None):
-            raise ParameterError("every", every, "at least 0, and a vault where it is more")
+            raise ParameterError("every", every, "at least 0; more than 0 needs a vault")
         self._members, self._store, self._every = members, store, every
         self._epoch, self._saves = 0, 0
         self._last: Copies | None = None
@@ -179,7 +179,7 @@ class Ring:
         self._older = new  # whole enough to be told of, if what follows comes to no end
         self._swap(new, {} if old is None else old.data)
         if not self._members.agree(len(new.sums) == len(new.data)):
-            raise InputError(f"step {step} reached a neighbor damaged; expected what was sent")
+            raise InputError(f"step {step} arrived damaged at a neighbor; expected what was sent")
         self._last, self._older = new, self._last
         self._saves += 1
         if self._every and self._saves % self._every == 0:
@@ -331,7 +331,7 @@ class Ring:
         self._members.pass_on(sent, got)
         for part, data in mine.items():
             if _sum(data) != told[plan.sources[part]][1][plan.key, part][1]:
-                raise RankLostError(f"part {part} came damaged")  # all try again
+                raise RankLostError(f"part {part} arrived damaged")  # all try again
         return mine
 
     def _begin(self, met: _Met) -> _GoneOn:
@@ -369,7 +369,7 @@ class Ring:
         new.sums = {part: _sum(data) for part, data in mine.items()}
         self._swap(new, {})
         if not self._members.agree(len(new.sums) == len(new.data)):
-            raise RankLostError(f"step {step} reached a neighbor damaged")  # all try again
+            raise RankLostError(f"step {step} arrived damaged at a neighbor")  # all try again
         return _GoneOn(Restored(step, states, source, lost), new)
 
     def _read(self, name: str, parts: int) -> tuple[dict[int, Buffer], ForestallError | None]:

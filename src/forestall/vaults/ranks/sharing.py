@@ -228,7 +228,7 @@ class SharedSave:
             self._known.directories += directories
             new = self._refs == _NONE
             if (found[new] == _NONE).any():
-                raise InputError("a chunk that a rank should have written is nowhere")
+                raise InputError("a chunk that a rank should have written is missing")
             self._refs[new] = found[new] + shift
             return {"refs": self._refs}
 

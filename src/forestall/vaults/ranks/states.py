@@ -55,14 +55,14 @@ def state_of(stored: Buffer | bytes) -> State:
     with sound():
         magic, length = _HEAD.unpack(raw[: _HEAD.size].tobytes())
         if magic != _MAGIC:
-            raise DamagedError("it does not begin as a state does")
+            raise DamagedError("it does not start as a state does")
         told = Held(json_of(raw[_HEAD.size : _HEAD.size + length].tobytes()))
         at, found = _aligned(_HEAD.size + length), {}
         for name, kind, shape in told.listed("pieces"):
             dtype = np.dtype(np.uint8 if kind == "bytes" else kind)
             natural = all(type(one) is int and one >= 0 for one in shape)
             if dtype.kind not in _PLAIN or not natural or not isinstance(name, str):
-                raise DamagedError("it has a piece that no state has")
+                raise DamagedError("it has a part that no state has")
             size = dtype.itemsize * math.prod(shape)
             part = raw[at : at + size]
             if len(part) != size:

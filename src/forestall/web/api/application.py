@@ -20,10 +20,10 @@ from forestall.web.api.asked import ErrorTold, HealthTold
 from forestall.web.api.shield import LARGEST, Shield
 
 ABOUT: Final = """\
-Deadlines with probabilities for jobs on a cluster whose nodes fail, and what became of them.
+Deadlines with stated probabilities for jobs on a cluster whose nodes fail, and their outcomes.
 
-Ask for a quote, take one of its offers with the job's script, and follow the promise. Who asks sees
-their own jobs and promises, an operator all. Times are seconds since 1970, durations seconds,
+Ask for a quote, take one of its offers with the job's script, and follow the promise. Users see
+their own jobs and promises, operators all. Times are seconds since 1970, durations seconds,
 probabilities from 0 to 1. Errors are `{"detail": "one line"}`.
 """
 BURST: Final = 4.0

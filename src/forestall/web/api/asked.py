@@ -88,9 +88,7 @@ class JobAsked(StrictQuestion):
             description="Actions allowed on it for the promise: exclude, requeue, signal, start",
         ),
     ] = CONSENTS  # fmt: skip
-    output: Annotated[
-        str, Field(max_length=1000, description="Where its output goes, as sbatch has it")
-    ] = ""
+    output: Annotated[str, Field(max_length=1000, description="Output file, as for sbatch")] = ""
 
     def order(self) -> JobOrder:
         """Return it as a desk takes it."""
@@ -110,7 +108,7 @@ class WordAsked(StrictQuestion):
     """A person's word on a proposal."""
 
     approved: Annotated[bool, Field(description="true: carry it out; false: do not")]
-    why: Annotated[str, Field(max_length=500, description="For the ledger")] = ""
+    why: Annotated[str, Field(max_length=500, description="Reason, recorded in the ledger")] = ""
 
 
 class PromisesTold(BaseModel):

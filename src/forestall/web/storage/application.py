@@ -28,9 +28,9 @@ from forestall.web.storage.seats import Seats
 from forestall.web.storage.shelves import BusyError, Shelves
 
 ABOUT: Final = """\
-Objects of several clients on a shared machine's disk. Each token has a name, and each name objects
-of its own, which no other name reads, lists, changes or deletes. An object that was confirmed is on
-the disk. Errors are `{"detail": "one line"}`; 503 says in `Retry-After` when to ask again.
+Objects of several clients on a shared machine's disk. Each token has a name, and each name its own
+objects, which no other name can read, list, change or delete. A confirmed object is on the disk.
+Errors are `{"detail": "one line"}`; 503 says in `Retry-After` when to ask again.
 """
 LOADED: Final = 0.9
 """Utilisation of the disk from which the daemon calls itself loaded."""
@@ -74,14 +74,14 @@ class ObjectsTold(BaseModel):
 class StateTold(BaseModel):
     """How the daemon is."""
 
-    state: Annotated[str, Field(description="running, or loaded: at its limit, or its disk is")]
+    state: Annotated[str, Field(description="running, or loaded: its clients or disk at the limit")]
     clients: Annotated[int, Field(description="Clients being served")]
-    limit: Annotated[int, Field(description="Of clients at once")]
-    bytes: Annotated[int, Field(description="That count for who asks")]
-    quota: Annotated[int, Field(description="Of who asks, bytes")]
-    all_bytes: Annotated[int, Field(description="Of all clients")]
+    limit: Annotated[int, Field(description="Maximum number of clients served at once")]
+    bytes: Annotated[int, Field(description="Bytes that count against this client's quota")]
+    quota: Annotated[int, Field(description="This client's quota, bytes")]
+    all_bytes: Annotated[int, Field(description="Bytes of all clients")]
     all_quota: int
-    io: Annotated[float | None, Field(description="Share of the last minute its disk was busy")]
+    io: Annotated[float | None, Field(description="Share of the last minute with the disk busy")]
     since: Annotated[float, Field(description="When it was started, s since 1970")]
     version: str
 
@@ -128,8 +128,8 @@ _REFUSED: Final[dict[int | str, dict[str, Any]]] = {
 }
 _WRITING: Final[dict[int | str, dict[str, Any]]] = {
     409: {"model": ErrorTold, "description": "A key that is a folder of other keys"},
-    413: {"model": ErrorTold, "description": "The object is larger than one may be"},
-    507: {"model": ErrorTold, "description": "A quota is used up, or the disk is"},
+    413: {"model": ErrorTold, "description": "The object exceeds the size limit"},
+    507: {"model": ErrorTold, "description": "A quota is used up, or the disk is full"},
 }
 _ABSENT: Final[dict[int | str, dict[str, Any]]] = {
     404: {"model": ErrorTold, "description": "There is no such object"}
@@ -207,7 +207,7 @@ class _Seat:
 
     def __enter__(self) -> None:
         if not self._seats.enter(self._name):
-            raise _RefusedError(503, "loaded: as many clients are served as may be at once")
+            raise _RefusedError(503, "loaded: the limit of clients served at once is reached")
 
     def __exit__(self, *error: object) -> None:
         self._seats.leave(self._name)
@@ -233,7 +233,7 @@ async def _take(shelves: Shelves, client: str, key: str, request: Request) -> No
                         await run_in_threadpool(file.write, b"".join(parts))
                         parts, held = [], 0
             except ClientDisconnect:
-                raise _RefusedError(400, "the object did not come whole") from None
+                raise _RefusedError(400, "the object arrived incomplete") from None
             room.grow(size)
             await run_in_threadpool(file.write, b"".join(parts))
 

@@ -152,7 +152,7 @@ def test_complaints() -> None:
     said = documents.complaints({"errors": [{"error": "Unable to\ncontact", "error_number": 1}]})
     assert said == "Unable to contact"
     assert documents.complaints({"errors": []}) == ""
-    assert documents.complaints({"errors": [{}]}) == "an error without words"
+    assert documents.complaints({"errors": [{}]}) == "an error without a message"
 
 
 def test_signs_that_are_not_utf8_are_counted() -> None:

@@ -145,7 +145,10 @@ def test_ledgers(tmp_path: Path) -> None:
         assert told.state == "ok"
         assert "its tables are current" in told.found
     (tmp_path / "other.db").write_text("something else")
-    assert state(f"sqlite:///{tmp_path}/other.db").state == "missing"
+    told = state(f"sqlite:///{tmp_path}/other.db")
+    assert (told.state, told.todo) == (
+        "missing", "name another file or database: this one is not a ledger",
+    )  # fmt: skip
     (tmp_path / "empty.db").write_text("")
     told = state(f"sqlite:///{tmp_path}/empty.db")
     assert told.state == "missing"

@@ -309,7 +309,7 @@ class SlurmCommands:
         said = self._tell(orders.submit(action, self._other(action)), action.id)
         match = _SUBMITTED.fullmatch(said.strip())
         if match is None:
-            message = f"sbatch said {said.strip()[:60]!r}, not the number of a job"
+            message = f"sbatch said {said.strip()[:60]!r}, not a job id"
             raise WriteError(WriteFault.AMBIGUOUS, action.id, message)
         return int(match[1])
 

@@ -87,7 +87,7 @@ class SlurmRest:
                 self._version = number
                 return number
         known = f"v0.0.{requests.VERSIONS[-1]} to v0.0.{requests.VERSIONS[0]}"
-        raise LookError(LookFault.UNAVAILABLE, "version", f"slurmrestd speaks none of {known}")
+        raise LookError(LookFault.UNAVAILABLE, "version", f"slurmrestd supports none of {known}")
 
     def look(self, before: ClusterSnapshot | None = None) -> ClusterSnapshot:
         """Return one snapshot, as `LiveCluster.look`: five requests, each once."""
@@ -220,7 +220,7 @@ class SlurmRest:
         if said := documents.complaints(told):
             raise WriteError(refusals.write_fault(said), action, said)
         if reply.status != 200:
-            message = f"slurmrestd answers with status {reply.status}, and says nothing"
+            message = f"slurmrestd answers with status {reply.status} without a message"
             raise WriteError(WriteFault.AMBIGUOUS, action, message)
         return told
 
@@ -268,7 +268,7 @@ def _submitted(told: Mapping[str, Any], action: str) -> int:
     result = told.get("result")
     number = told.get("job_id") or (result.get("job_id") if isinstance(result, dict) else None)
     if isinstance(number, bool) or not isinstance(number, int) or number <= 0:
-        message = "slurmrestd does not say which number the job has"
+        message = "slurmrestd returned no job id"
         raise WriteError(WriteFault.AMBIGUOUS, action, message)
     return number
 

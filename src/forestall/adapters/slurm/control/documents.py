@@ -69,7 +69,7 @@ def document(raw: bytes, what: str) -> Document:
     except RecursionError:
         raise LookError(LookFault.UNREADABLE, what, "the answer is nested too deeply") from None
     if not isinstance(value, dict):
-        raise LookError(LookFault.UNREADABLE, what, "the answer is JSON, but no object")
+        raise LookError(LookFault.UNREADABLE, what, "the answer is JSON, but not an object")
     return Document(value, replaced)
 
 
@@ -90,7 +90,7 @@ def complaints(value: Mapping[str, Any]) -> str:
     for one in errors if isinstance(errors, list) else [errors]:
         told = one if isinstance(one, dict) else {"error": str(one)}
         said.append(text_of(told.get("description")) + " " + text_of(told.get("error")))
-    return "; ".join(" ".join(part.split()) for part in said)[:300] or "an error without words"
+    return "; ".join(" ".join(part.split()) for part in said)[:300] or "an error without a message"
 
 
 def entries(value: Mapping[str, Any], name: str, what: str) -> list[Any]:

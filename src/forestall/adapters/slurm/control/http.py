@@ -158,7 +158,7 @@ def _whole(
             break
         size += len(piece)
         if size > most:
-            raise NoReply(f"said more than {most:,} bytes", heard=True, large=True)
+            raise NoReply(f"answered with more than {most:,} bytes", heard=True, large=True)
         pieces.append(piece)
     if response.length:  # fewer bytes than were announced
         raise http.client.IncompleteRead(b"", response.length)

@@ -58,9 +58,9 @@ def lacking(action: Action, version: int) -> str:
     if isinstance(action, RebootNode):
         return "slurmrestd cannot reboot nodes; scontrol can"
     if isinstance(action, ReserveNode):
-        return "nodes are not kept for a test through slurmrestd; use Slurm's commands"
+        return "slurmrestd cannot reserve a node for a test; use Slurm's commands"
     if isinstance(action, Submit) and action.requeue == "expedite":
-        return "slurmrestd takes no expedited requeue; sbatch does from Slurm 25.11 on"
+        return "slurmrestd has no expedited requeue; sbatch has it since Slurm 25.11"
     needed = SINCE[type(action)]
     if isinstance(action, Submit) and (action.excluded or action.begin is not None):
         needed = 40

@@ -64,5 +64,5 @@ def reserve_whole(
         count = 0 if made is None else made.node_count
         if made is not None:
             tell(back, action.id)
-        message = f"Slurm reserves {count} of {action.nodes} nodes; it was taken back"
+        message = f"Slurm reserves {count} of {action.nodes} nodes; no reservation is left"
         raise WriteError(WriteFault.REFUSED, action.id, message)

@@ -126,7 +126,7 @@ class AgentOptions:
         th2 = _of(self.th2, found.get("th2", TH2), _share, "th2")
         if th1 > th2:
             name, value = ("th1", self.th1) if self.th1 is not None else ("th2", self.th2)
-            raise ParameterError(name, value, f"Th1 <= Th2, and they are {th1:g} and {th2:g}")
+            raise ParameterError(name, value, f"Th1 <= Th2; they are {th1:g} and {th2:g}")
         keep = _of(self.keep, 400 * 86_400, parse_duration, "keep")
         if keep < 86_400:
             raise ParameterError("keep", self.keep, "a duration of at least 1d")
@@ -430,7 +430,7 @@ def facts(folder: Path, now: float) -> dict[str, Any]:
 def _meaning(status: Mapping[str, Any]) -> str:
     load = status["cpu"]
     spike = status["state"] == "S2" and load is not None and load > status["th2"]
-    return f"{MEANING[status['state']]}{', in a spike of the load of its owner' if spike else ''}"
+    return MEANING[status["state"]] + (", in a spike of its owner's load" if spike else "")
 
 
 def _agent(folder: Path, status: Mapping[str, Any], now: float) -> str:

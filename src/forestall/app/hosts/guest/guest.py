@@ -116,7 +116,7 @@ def run_guest(
         raise ParameterError("CMD", command[0], "a program that can be run")
     files = _named(folder, command, name)
     if outlive and fresh:
-        raise ParameterError("fresh", fresh, "not with {outlive}; another {name} begins again")
+        raise ParameterError("fresh", fresh, "not with {outlive}; another {name} starts over")
     if outlive and command:
         command, settings = outliving(command, outlive, files.name, folder, settings)
     with files.managed():
@@ -208,7 +208,7 @@ def _end_manager(files: GuestFiles, settings: GuestSettings) -> None:
             hears = late = now + _HEARS
         time.sleep(0.05)
         if look(pid) is None and files.held(MANAGER_LOCK):
-            raise GuestError(f"{files.name}: another manager has taken its place just now")
+            raise GuestError(f"{files.name}: another manager has just taken over")
 
 
 def _ends(files: GuestFiles) -> bool:
@@ -306,14 +306,14 @@ def _record(files: GuestFiles, command: Sequence[str], *, fresh: bool) -> StayRe
         raise TraceError(files.place, message)
     if known is None or fresh or (known.state.over and not known.kept()):
         if not command:
-            raise ParameterError("CMD", None, "a command to run: there is no guest to go on with")
+            raise ParameterError("CMD", None, "a command to run: there is no guest to continue")
         mark = f"{files.name}-{secrets.token_hex(4)}"
         return StayRecord(name=files.name, id=mark, command=list(command), cwd=str(Path.cwd()))
     if command and list(command) != known.command:
         raise TraceError(
             files.place,
-            f"the guest {known.name} has not finished and runs another command; go on with it by "
-            f"`forestall guest resume {known.name}`, or give it up by {{fresh}}",
+            f"the guest {known.name} has not finished and runs another command; continue it "
+            f"with `forestall guest resume {known.name}`, or abandon it with {{fresh}}",
         )
     return known
 

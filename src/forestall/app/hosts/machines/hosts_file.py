@@ -113,7 +113,7 @@ class MovesTable(FileTable):
     @classmethod
     def _possible(cls, given: str, others: ValidationInfo) -> str:
         if given == "copied" and others.data.get("tunnelled"):
-            raise ValueError("shared, as libvirt tunnels memory alone")
+            raise ValueError("shared: libvirt tunnels memory only")
         return given
 
 

@@ -26,10 +26,10 @@ def report_of(listing: Mapping[str, Any]) -> Report:
         ("Node", "node", str), ("Cluster", "cluster", or_dash(str)), ("State", _node_state),
         ("Machines", "machines", str),
         ("Free processors", "free_processors", lambda free: f"{free:g}"),
-        ("Free memory", "free_memory", _memory), ("Failure foreseen", _foreseen),
+        ("Free memory", "free_memory", _memory), ("Predicted failure", _foreseen),
     )  # fmt: skip
     of_coordinators = (
-        ("Coordinator", "level", str), ("At work", "at_work", lambda at: "yes" if at else "no"),
+        ("Coordinator", "level", str), ("Running", "at_work", lambda at: "yes" if at else "no"),
         ("Process", "holder", lambda holder: " ".join(holder.split()[:2]) or "-"),
     )  # fmt: skip
     body = (

@@ -43,7 +43,7 @@ class VaultImages:
         """Save an image in the vault, and return the checkpoint's id; the file goes."""
         place = image.with_suffix(".saving")
         memory = place / "memory.img"
-        with of_system(image, "cannot be kept"):
+        with of_system(image, "cannot be saved"):
             place.mkdir()
             image.rename(memory)
         parity = (self._stores - 1) // 2

@@ -116,7 +116,7 @@ class FleetFolder:
         with alone(self.folder):
             for seen in self.backend.watch():
                 if seen.machine == guest.name and seen.state.alive:
-                    raise MachineError(guest.name, f"runs already, on {seen.node}")
+                    raise MachineError(guest.name, f"already runs on {seen.node}")
             if node is None:
                 node, why = self.coordinator.choose(guest.name, need)
             else:
@@ -212,7 +212,7 @@ def report_of(listing: Mapping[str, Any], folder: Path) -> Report:
     )  # fmt: skip
     of_nodes = (
         ("Node", "node", str), ("Processors", "processors", lambda count: f"{count:g}"),
-        ("Machines", "machines", str), ("Room", "room", str), ("Failure foreseen", _foreseen),
+        ("Machines", "machines", str), ("Room", "room", str), ("Predicted failure", _foreseen),
     )  # fmt: skip
     body = (
         Table.by("machines", of_machines, listing["machines"], right=(), most=0),
@@ -256,9 +256,9 @@ def need_of(runtime: str | None, deadline: str | None, now: float) -> Need:
         return Need(seconds, None if seconds is None else math.floor(now) + SLACK * seconds)
     at = moment(deadline, now, "deadline")
     if at <= now:
-        raise ParameterError("deadline", deadline, "a time to come")
+        raise ParameterError("deadline", deadline, "a time in the future")
     if seconds is not None and at < now + seconds:
-        allowed = f"a time by which {{runtime}} {runtime} can be over"
+        allowed = f"a time that leaves {{runtime}} {runtime} to run"
         raise ParameterError("deadline", deadline, allowed)
     return Need(seconds, at)
 
@@ -340,7 +340,7 @@ def only_watch(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise TraceError(folder, "another watch is at work on this fleet") from None
+            raise TraceError(folder, "another watch runs on this fleet") from None
         yield
     finally:
         os.close(handle)

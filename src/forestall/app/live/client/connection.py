@@ -39,7 +39,7 @@ WAIT: Final = 60.0
 _ADDRESS: Final = "an address such as http://127.0.0.1:8642 or https://slurm.example.org"
 NOBODY: Final = 401
 """What a controller answers to somebody whom it does not know."""
-_NOT_THERE: Final = "is not there"
+_NOT_THERE: Final = "does not exist"
 _LONGEST: Final = 400
 _ACCEPTED: Final = 64 * 2**20
 
@@ -179,7 +179,7 @@ class ServerConnection:
         except self._httpx.TimeoutException:
             raise self._unreachable(f"does not answer within {self._wait:g} s") from None
         except (self._httpx.HTTPError, self._httpx.InvalidURL, ssl.SSLError) as error:
-            raise self._unreachable(f"cannot be asked: {_said(error)}") from None
+            raise self._unreachable(f"cannot be reached: {_said(error)}") from None
         if len(text) > _ACCEPTED:
             raise self._unreachable("answers with more than 64 MiB")
         try:

@@ -35,12 +35,12 @@ FLAGS: Final = frozenset(
 )  # fmt: skip
 """Options that stand alone, or have their value after ``=`` only."""
 REFUSED: Final = {
-    "array": "a promise is of one job",
+    "array": "a promise covers one job",
     "begin": "the offer says when it starts",
     "clusters": "the controller has one cluster",
     "deadline": "Slurm would end a late job",
     "dependency": "nobody can promise when others end",
-    "hold": "a held job keeps no deadline",
+    "hold": "a held job cannot keep a deadline",
     "immediate": "the offer says when it starts",
     "parsable": "the promise has the job id",
     "reservation": "the promise has its own",
@@ -73,7 +73,7 @@ def read_script(path: Path) -> ReadScript:
     with of_system(path, "cannot be read"):
         raw = path.read_bytes()
     if len(raw) > MOST:
-        raise TraceError(path, f"has {len(raw):,} bytes; Slurm takes {MOST:,}")
+        raise TraceError(path, f"has {len(raw):,} bytes; Slurm takes at most {MOST:,}")
     try:
         text = raw.decode()
     except UnicodeDecodeError:
@@ -81,7 +81,7 @@ def read_script(path: Path) -> ReadScript:
     if not text.startswith("#!"):
         raise TraceError(path, "not a script: expected a first line such as #!/bin/bash", line=1)
     if "\0" in text or "\r\n" in text:
-        what = "a NUL" if "\0" in text else "line ends of DOS"
+        what = "a NUL" if "\0" in text else "DOS line endings"
         raise TraceError(path, f"has {what}, which sbatch does not take")
     asked: dict[str, str] = {}
     end = 0

@@ -123,11 +123,11 @@ def _opened(subject: str, url: str) -> DoctorCheck:
         return missing(subject, "its driver is not installed", str(error))
     except LedgerError as error:
         todo = "check that its server runs, and that this user may use it"
-        if "older" in str(error):
+        if "of an older forestall" in str(error):
             todo = "start forestall serve once: it brings the tables up to date"
-        elif "newer" in str(error):
+        elif "of a newer forestall" in str(error):
             todo = "install that version of forestall, or newer"
-        elif "no ledger" in str(error):
+        elif "not a ledger" in str(error):
             todo = "name another file or database: this one is not a ledger"
         return missing(subject, str(error), todo)
     return ok(subject, f"{name}: reached, its tables are current")

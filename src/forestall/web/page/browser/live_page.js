@@ -126,15 +126,15 @@ export default {
   <nav class="fs-nav" aria-label="Views"><a v-for="[key, words] in views" :key="key" :href="key === 'cluster' ? './' : key" :aria-current="at === key ? 'page' : null" @click.exact.prevent="go(key)">{{ words }}<b v-if="key === 'proposals' && cluster?.proposals_open" class="fs-badge">{{ count(cluster.proposals_open) }}</b></a></nav>
   <div class="fs-state">
     <span v-if="cluster" class="fs-age" :class="{ 'fs-warn': old || silent || !seen }"><i aria-hidden="true"></i>{{ look }}</span>
-    <button type="button" class="fs-quiet" @click="switchTheme" :aria-label="'Colours: ' + themeName + '. Change'" :title="'Colours: ' + themeName"><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" stroke-width="1.6"/><path d="M8 1.8a6.2 6.2 0 0 1 0 12.4z" fill="currentColor"/></svg><span>{{ themeName }}</span></button>
+    <button type="button" class="fs-quiet" @click="switchTheme" :aria-label="'Colors: ' + themeName + '. Change'" :title="'Colors: ' + themeName"><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" stroke-width="1.6"/><path d="M8 1.8a6.2 6.2 0 0 1 0 12.4z" fill="currentColor"/></svg><span>{{ themeName }}</span></button>
     <form method="post" action="logout"><button type="submit" class="fs-quiet" :title="'Signed in as ' + name + (operates ? ', operator' : '')"><span class="fs-cut">{{ name }}</span> <u>sign out</u></button></form>
   </div>
 </header>
 <div id="fs-main" class="fs-main" ref="main" tabindex="-1">
   <div v-if="silent" class="fs-banner" role="alert">The connection to the server is lost. What you see is {{ duration(Math.round(passed)) }} old or older.</div>
   <div v-else-if="said" class="fs-banner" role="alert">The controller cannot answer: {{ said }}.<span v-if="cluster"> What you see is {{ duration(age) }} old.</span></div>
-  <div v-else-if="seen && cluster.said" class="fs-banner" role="alert">The last look at the cluster failed: {{ cluster.said }}. What you see is {{ duration(age) }} old.</div>
-  <div v-else-if="old" class="fs-banner" role="alert">The cluster was last seen {{ duration(age) }} ago. Nothing is promised on what is that old.</div>
+  <div v-else-if="seen && cluster.said" class="fs-banner" role="alert">The last read of the cluster failed: {{ cluster.said }}. What you see is {{ duration(age) }} old.</div>
+  <div v-else-if="old" class="fs-banner" role="alert">The cluster was last read {{ duration(age) }} ago. No promises are made on data this old.</div>
   <p v-if="failed" class="fs-banner" role="alert">{{ failed }}</p>
   <p v-if="!cluster" class="fs-wait" role="status">{{ said ? '' : 'Waiting for the controller…' }}</p>
   <p v-else-if="!seen" class="fs-wait" role="status">The controller has not read the cluster yet: its first read is under way.<template v-if="cluster.said && !cluster.said.includes('not seen yet')"><br>{{ cluster.said }}</template></p>

@@ -17,7 +17,7 @@ export const Promises = {
     },
     lead() {
       const { open, kept, missed } = this.counts;
-      if (!this.all.length) return "No promise was made yet.";
+      if (!this.all.length) return "No promises yet.";
       const risky = this.all.filter(this.risky).length;
       return `${plural(open, "promise")} open${risky ? `, ${count(risky)} less likely than stated` : ""}; ${count(kept)} kept, ${count(missed)} missed.`;
     },
@@ -59,7 +59,7 @@ export const Promises = {
       <div v-if="open === one.id" class="fs-story">
         <dl>
           <div><dt>Promise</dt><dd><code>{{ one.id }}</code>, {{ one.held ? 'held by the keeper' : 'recorded only' }}</dd></div>
-          <div><dt>Said {{ time(one.at, now) }}</dt><dd>{{ percent(one.probability) }} by {{ fullTime(one.deadline) }}; start {{ time(one.start, now) }}</dd></div>
+          <div><dt>Stated {{ time(one.at, now) }}</dt><dd>{{ percent(one.probability) }} by {{ fullTime(one.deadline) }}; start {{ time(one.start, now) }}</dd></div>
           <div><dt>{{ one.outcome === 'open' ? 'Now' : 'Outcome' }}</dt><dd>{{ one.outcome === 'open' ? (one.likely === null ? 'not known' : percent(one.likely) + ' likely') + ', ' + fate(one) : fate(one) }}</dd></div>
         </dl>
         <h3>Actions</h3>

@@ -3,7 +3,7 @@
 import { away, count, duration, fullTime, nodeHours, plural, reason, time } from "forestall-page/format.js";
 import { Pager, pageOf } from "forestall-page/pager.js";
 
-const WORDS = { busy: "nodes in use", loss: "a failure destroys, expected", jobs: "jobs saved, expected", saved: "saves, expected", spent: "costs, expected", until: "back by", "fails at": "may fail at" };
+const WORDS = { busy: "nodes in use", loss: "expected loss in a failure", jobs: "expected jobs saved", saved: "expected saving", spent: "expected cost", until: "back by", "fails at": "may fail at" };
 
 export const Proposals = {
   components: { Pager },
@@ -57,7 +57,7 @@ export const Proposals = {
       <div class="fs-actions">
         <button class="fs-button fs-primary" type="button" :disabled="busy === one.id" @click="decide(one, true)" :aria-label="'Approve: ' + one.action + ' ' + one.target">Approve</button>
         <button v-if="rejecting !== one.id" class="fs-button" type="button" :disabled="busy === one.id" @click="decide(one, false)" :aria-label="'Reject: ' + one.action + ' ' + one.target">Reject…</button>
-        <form v-else class="fs-reject" @submit.prevent="decide(one, false)"><label :for="'fs-why-' + one.id">Why not?</label><input class="fs-field" :id="'fs-why-' + one.id" v-model="why" required maxlength="500"><button class="fs-button" type="submit" :disabled="busy === one.id || !why.trim()">Reject</button><button class="fs-button" type="button" @click="rejecting = ''">Cancel</button></form>
+        <form v-else class="fs-reject" @submit.prevent="decide(one, false)"><label :for="'fs-why-' + one.id">Reason</label><input class="fs-field" :id="'fs-why-' + one.id" v-model="why" required maxlength="500"><button class="fs-button" type="submit" :disabled="busy === one.id || !why.trim()">Reject</button><button class="fs-button" type="button" @click="rejecting = ''">Cancel</button></form>
       </div>
       <p v-if="said[one.id]" class="fs-trouble" role="alert">{{ said[one.id] }}</p>
     </li>
@@ -68,7 +68,7 @@ export const Proposals = {
   <h2 id="fs-lately-title">Recent decisions and actions</h2>
   <p v-if="!others.length" class="fs-empty">No decisions or actions yet.</p>
   <div v-else class="fs-scroll"><table class="fs-table" aria-label="Recent decisions and actions">
-    <thead><tr><th scope="col">Decided</th><th scope="col">Action</th><th scope="col">Target</th><th scope="col">State</th><th scope="col">Reason</th><th scope="col">Last word</th></tr></thead>
+    <thead><tr><th scope="col">Decided</th><th scope="col">Action</th><th scope="col">Target</th><th scope="col">State</th><th scope="col">Reason</th><th scope="col">Details</th></tr></thead>
     <tbody><tr v-for="one in shown" :key="one.id"><th scope="row" :title="fullTime(one.decided)">{{ time(one.decided, now) }}</th><td>{{ one.action }}</td><td class="fs-target">{{ one.target }}</td><td>{{ one.state }}</td><td class="fs-long">{{ reason(one.reason, now) }}</td><td class="fs-long">{{ one.why || '-' }}</td></tr></tbody>
   </table></div>
   <pager :total="others.length" :size="20" v-model="page" what="decisions"></pager>

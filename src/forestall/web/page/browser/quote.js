@@ -4,7 +4,7 @@ import { atHour, away, count, duration, fullTime, localField, momentOf, percent,
 
 const CONSENTS = [
   ["exclude", "keep it off risky nodes", "nodes that are predicted to fail before the deadline are left out"],
-  ["signal", "ask it for a checkpoint", "by the signal that its script asked for, before a predicted failure"],
+  ["signal", "ask it for a checkpoint", "with the signal that its script requests, before a predicted failure"],
   ["requeue", "requeue it", "elsewhere, from its checkpoint, where that costs less than the failure"],
   ["start", "start it sooner", "after a requeue, without the usual delay"],
 ];
@@ -112,7 +112,7 @@ export const Quote = {
     <p v-if="said" class="fs-trouble" role="alert">{{ said }}</p>
     <button class="fs-button fs-primary" type="submit" :disabled="asking > 0">{{ asking ? 'Asking…' : answer ? 'Ask again' : 'Ask' }}</button>
   </form>
-  <div v-if="asked.length > 1" class="fs-asked"><h3>Asked before</h3><ul><li v-for="one in asked.slice(1)" :key="JSON.stringify(one)"><button type="button" @click="again(one)">{{ short(one) }}</button></li></ul></div>
+  <div v-if="asked.length > 1" class="fs-asked"><h3>Earlier questions</h3><ul><li v-for="one in asked.slice(1)" :key="JSON.stringify(one)"><button type="button" @click="again(one)">{{ short(one) }}</button></li></ul></div>
 </section>
 <div class="fs-stack">
   <section v-if="made" class="fs-panel fs-done" tabindex="-1" ref="made" aria-labelledby="fs-made-title">
@@ -129,12 +129,12 @@ export const Quote = {
     <ol class="fs-offers">
       <li v-for="one in offers" :key="one.id" :class="{ 'fs-chosen': taking && taking.id === one.id, 'fs-by': isBy(one) }">
         <div class="fs-odds"><b>{{ percent(one.probability) }}</b><span class="fs-meter" aria-hidden="true"><i :style="{ width: 100 * one.probability + '%' }"></i></span></div>
-        <div class="fs-when"><b :title="fullTime(one.deadline)">by {{ time(one.deadline, now) }}</b><span class="fs-soft">{{ away(one.deadline, now) }}; starts {{ time(one.start, now) }}</span><em v-if="isBy(one)" class="fs-tag">the best that ends by {{ time(answer.question.by, now) }}</em></div>
+        <div class="fs-when"><b :title="fullTime(one.deadline)">by {{ time(one.deadline, now) }}</b><span class="fs-soft">{{ away(one.deadline, now) }}; starts {{ time(one.start, now) }}</span><em v-if="isBy(one)" class="fs-tag">best offer by {{ time(answer.question.by, now) }}</em></div>
         <button class="fs-button" type="button" :disabled="one.expires <= now" @click="choose(one)" :aria-label="'Take the offer by ' + time(one.deadline, now) + ' with ' + percent(one.probability)">{{ one.expires <= now ? 'Expired' : 'Take' }}</button>
         <p class="fs-why"><span>Record: {{ recordWords(one.record) }}</span><span v-for="why in one.reasons" :key="why">{{ why }}</span></p>
       </li>
     </ol>
-    <p v-if="offers.length && !expired" class="fs-soft">Offers hold for {{ duration(Math.max(0, offers[0].expires - now)) }} more.</p>
+    <p v-if="offers.length && !expired" class="fs-soft">Offers remain valid for {{ duration(Math.max(0, offers[0].expires - now)) }}.</p>
   </section>
   <section v-if="!answer && !made" class="fs-panel fs-hint"><h2>Offers</h2><p class="fs-soft">You get a short list: when the job starts, by when it is done, how probable that is, and why. A later deadline has a higher probability. Each offer shows its record: how often promises like it were kept.</p></section>
   <section v-if="taking" class="fs-panel" ref="order" aria-labelledby="fs-order-title">

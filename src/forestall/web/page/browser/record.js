@@ -7,7 +7,7 @@ export const Calibration = {
   computed: {
     points() { return this.deciles.filter((one) => one.kept + this.missed(one) > 0); },
     most() { return Math.max(1, ...this.points.map((one) => this.settled(one))); },
-    label() { return "Share of promises that were kept over the stated probability: " + this.points.map((one) => `said ${percent(one.said)}, kept ${percent(one.kept / this.settled(one))}`).join("; "); },
+    label() { return "Share of promises that were kept over the stated probability: " + this.points.map((one) => `stated ${percent(one.said)}, kept ${percent(one.kept / this.settled(one))}`).join("; "); },
   },
   methods: {
     settled: (one) => one.made - one.void,
@@ -15,13 +15,13 @@ export const Calibration = {
     x: (value) => 44 + 340 * value,
     y: (value) => 352 - 340 * value,
     size(one) { return 4 + 7 * Math.sqrt(this.settled(one) / this.most); },
-    words(one) { return `said ${percent(one.said)}: ${count(this.settled(one))} settled, kept ${count(one.kept)} (${percent(one.kept / this.settled(one))}; 95 % interval ${percent(one.least)} to ${percent(one.most)})`; },
+    words(one) { return `stated ${percent(one.said)}: ${count(this.settled(one))} settled, kept ${count(one.kept)} (${percent(one.kept / this.settled(one))}; 95 % interval ${percent(one.least)} to ${percent(one.most)})`; },
   },
   template: `
 <svg class="fs-chart" viewBox="0 0 400 400" role="img" :aria-label="label">
   <g class="fs-chart-grid"><template v-for="k in [0, 0.25, 0.5, 0.75, 1]" :key="k"><line :x1="x(k)" :x2="x(k)" :y1="y(0)" :y2="y(1)"/><line :x1="x(0)" :x2="x(1)" :y1="y(k)" :y2="y(k)"/><text :x="x(k)" y="370" text-anchor="middle">{{ 100 * k }}</text><text x="38" :y="y(k) + 4" text-anchor="end">{{ 100 * k }}</text></template></g>
   <line class="fs-chart-even" :x1="x(0)" :y1="y(0)" :x2="x(1)" :y2="y(1)"/>
-  <text class="fs-chart-name" :x="x(0.5)" y="393" text-anchor="middle">said, %</text>
+  <text class="fs-chart-name" :x="x(0.5)" y="393" text-anchor="middle">stated, %</text>
   <text class="fs-chart-name" transform="translate(11 182) rotate(-90)" text-anchor="middle">kept, %</text>
   <g v-for="one in points" :key="one.low" class="fs-chart-point"><title>{{ words(one) }}</title>
     <line :x1="x(one.said)" :x2="x(one.said)" :y1="y(one.least)" :y2="y(one.most)"/>
@@ -55,8 +55,8 @@ export const Record = {
       if (!this.costs.length) return "No actions yet.";
       const cost = `All actions cost ${nodeHours(sum("spent"))}, compared with doing nothing.`;
       const judged = sum("judged"), came = sum("came");
-      if (!judged) return `${cost} For none of them is it known yet whether the failure came.`;
-      return `${cost} For ${plural(judged, "action")} it is known whether the failure came: it did in ${count(came)}, and ${nodeHours(sum("realised"))} were saved; ${nodeHours(sum("expected"))} were expected.`;
+      if (!judged) return `${cost} It is not yet known for any of them whether the failure came.`;
+      return `${cost} The outcome of ${plural(judged, "action")} is known: the failure came in ${count(came)}; ${nodeHours(sum("realised"))} saved, ${nodeHours(sum("expected"))} expected.`;
     },
     judgedAny() { return this.costs.some((one) => one.judged > 0); },
   },
@@ -69,7 +69,7 @@ export const Record = {
   <div v-if="settled" class="fs-beside">
     <figure><calibration :deciles="deciles"></calibration><figcaption class="fs-soft">On the diagonal the share kept equals the stated probability. Bars are 95 % intervals (Wilson); larger points stand for more promises.</figcaption></figure>
     <div class="fs-scroll"><table class="fs-table" aria-label="Stated and observed, by deciles">
-      <thead><tr><th scope="col">Said, from</th><th scope="col" class="fs-n">Promises</th><th scope="col" class="fs-n">Kept</th><th scope="col" class="fs-n">Void</th><th scope="col" class="fs-n">Said, mean</th><th scope="col" class="fs-n">Kept, share</th><th scope="col" class="fs-n">95 % interval</th></tr></thead>
+      <thead><tr><th scope="col">Stated probability</th><th scope="col" class="fs-n">Promises</th><th scope="col" class="fs-n">Kept</th><th scope="col" class="fs-n">Void</th><th scope="col" class="fs-n">Mean stated</th><th scope="col" class="fs-n">Share kept</th><th scope="col" class="fs-n">95 % interval</th></tr></thead>
       <tbody><tr v-for="one in deciles" :key="one.low"><th scope="row">{{ percent(one.low) }} to {{ percent(one.high) }}</th><td class="fs-n">{{ count(one.made) }}</td><td class="fs-n">{{ count(one.kept) }}</td><td class="fs-n">{{ count(one.void) }}</td><td class="fs-n">{{ evenPercent(one.said) }}</td><td class="fs-n">{{ share(one) }}</td><td class="fs-n">{{ range(one) }}</td></tr></tbody>
     </table></div>
   </div>
@@ -78,7 +78,7 @@ export const Record = {
   <h2 id="fs-predictors-title">Predictors</h2>
   <p class="fs-lead">{{ best }}</p>
   <div v-if="predictors.length" class="fs-scroll"><table class="fs-table" aria-label="Predictors">
-    <thead><tr><th scope="col">Predictor</th><th scope="col" class="fs-n">Predictions</th><th scope="col" class="fs-n">Failures</th><th scope="col" class="fs-n">Said, mean</th><th scope="col" class="fs-n">Came, share</th><th scope="col" class="fs-n">Brier score</th></tr></thead>
+    <thead><tr><th scope="col">Predictor</th><th scope="col" class="fs-n">Predictions</th><th scope="col" class="fs-n">Failures</th><th scope="col" class="fs-n">Mean stated</th><th scope="col" class="fs-n">Share failed</th><th scope="col" class="fs-n">Brier score</th></tr></thead>
     <tbody><tr v-for="one in predictors" :key="one.name"><th scope="row">{{ one.name }}</th><td class="fs-n">{{ count(one.told) }}</td><td class="fs-n">{{ count(one.came) }}</td><td class="fs-n">{{ evenPercent(one.said) }}</td><td class="fs-n">{{ one.told ? evenPercent(one.came / one.told) : '-' }}</td><td class="fs-n">{{ one.told ? one.brier.toFixed(4) : '-' }}</td></tr></tbody>
   </table></div>
   <p class="fs-soft fs-note">Only predictions that affected a decision and whose window is over are counted. A lower Brier score is better.</p>

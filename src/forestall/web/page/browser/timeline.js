@@ -93,7 +93,7 @@ export const Timeline = {
       const promise = this.promise(one);
       return promise && promise.likely !== null && promise.likely < promise.probability - 0.02;
     },
-    title(one) { return one.user || one.name ? one.name || `job ${one.id}` : "somebody's job"; },
+    title(one) { return one.user || one.name ? one.name || `job ${one.id}` : "another user's job"; },
     words(one) {
       const promise = this.promise(one);
       return [
@@ -117,7 +117,7 @@ export const Timeline = {
       <div class="fs-line-key"><choice :options="[['6', '6 h'], ['24', '24 h'], ['72', '3 d'], ['168', '7 d']]" :model-value="String(hours)" @update:model-value="span = $event" label="Length of the time line"></choice></div>
       <div class="fs-axis" aria-hidden="true"><span v-for="one in ticks" :key="one.at" :style="{ left: one.x + '%' }">{{ one.words }}</span></div>
       <div class="fs-line-key fs-soft">nodes in use <b>{{ count(cluster.busy) }} of {{ count(cluster.nodes) }}</b></div>
-      <div class="fs-load"><svg viewBox="0 0 100 40" preserveAspectRatio="none" role="img" aria-label="Nodes in use, and planned to be, over the time line"><path :d="load"></path></svg></div>
+      <div class="fs-load"><svg viewBox="0 0 100 40" preserveAspectRatio="none" role="img" aria-label="Nodes in use, now and planned, along the time line"><path :d="load"></path></svg></div>
       <div class="fs-grid" aria-hidden="true"><i v-for="one in ticks" :key="one.at" :style="{ left: one.x + '%' }"></i><i class="fs-now" :style="{ left: x(now) + '%' }"><b>now {{ time(now, now).replace('today ', '') }}</b></i></div>
       <template v-for="one in shown" :key="one.id">
         <div class="fs-line-key" :title="words(one)"><span class="fs-cut"><b>{{ title(one) }}</b></span><span class="fs-soft fs-cut">{{ one.id }}{{ one.user ? ' · ' + one.user : '' }} · {{ count(one.nodes) }} {{ one.nodes === 1 ? 'node' : 'nodes' }}</span></div>
@@ -132,7 +132,7 @@ export const Timeline = {
     <p class="fs-soft fs-keys"><span><i class="fs-bar fs-runs"></i>runs</span><span><i class="fs-bar"></i>planned</span><span><i class="fs-bar fs-runs fs-sure"></i><i class="fs-bar fs-sure"></i>the same, with a promise</span><span><i class="fs-mark"><i></i></i>its deadline, and how likely it is kept</span><span><i class="fs-mark fs-risky"><i></i></i>less likely than stated</span></p>
   </template>
   <div v-else class="fs-scroll"><table class="fs-table" aria-label="Jobs">
-    <thead><tr><th scope="col" class="fs-n">Job</th><th scope="col">Name</th><th scope="col">User</th><th scope="col">State</th><th scope="col" class="fs-n">Nodes</th><th scope="col">Start</th><th scope="col">Ends by</th><th scope="col">Promised by</th><th scope="col" class="fs-n">Said</th><th scope="col" class="fs-n">Likely now</th></tr></thead>
+    <thead><tr><th scope="col" class="fs-n">Job</th><th scope="col">Name</th><th scope="col">User</th><th scope="col">State</th><th scope="col" class="fs-n">Nodes</th><th scope="col">Start</th><th scope="col">Ends by</th><th scope="col">Promised by</th><th scope="col" class="fs-n">Stated</th><th scope="col" class="fs-n">Likely now</th></tr></thead>
     <tbody><tr v-for="one in shown" :key="one.id"><th scope="row" class="fs-n">{{ one.id }}</th><td class="fs-long">{{ one.name || '-' }}</td><td>{{ one.user || '-' }}</td><td>{{ one.state.toLowerCase() }}</td><td class="fs-n">{{ count(one.nodes) }}</td><td :title="fullTime(one.start)">{{ time(one.start, now) }}</td><td :title="fullTime(one.end)">{{ time(one.end, now) }}</td><td>{{ time(promise(one)?.deadline, now) }}</td><td class="fs-n">{{ percent(promise(one)?.probability) }}</td><td class="fs-n">{{ percent(promise(one)?.likely) }}</td></tr></tbody>
   </table></div>
   <p v-if="!rows.length" class="fs-empty">{{ all.length ? 'No job matches the filter.' : 'No job waits or runs.' }}</p>
