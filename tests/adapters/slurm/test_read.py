@@ -271,7 +271,10 @@ def test_without_sacct_there_is_nothing(slurm: Path) -> None:
     ("first", "said"),
     [
         ("JobID|JobName|Partition|Account|AllocCPUS|State|ExitCode", "without times"),
-        ("JobID           JobName  Partition    Account  AllocCPUS      State ExitCode ", "for reading"),
+        (
+            "JobID           JobName  Partition    Account  AllocCPUS      State ExitCode ",
+            "reading",
+        ),
     ],
 )
 def test_what_sacct_prints_by_default_is_told_from_nothing(
