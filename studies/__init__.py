@@ -53,26 +53,26 @@ STUDIES: Final = fs.Entries(
             "Bagchi et al., cycle sharing: accuracy of temporal reliability, against linear "
             "models, noise and training. Without --data on generated hosts alone.",
             "studies/availability/index.md",
-            options=(DATA, quick("Fewer hosts and windows: a look in some seconds.")),
+            options=(DATA, quick("Fewer hosts and windows: a first look in seconds.")),
             examples=("--data traces --out availability", "--quick"),
             counts="windows",
         ),
         StudyEntry(
             "virtual",
             "Fu and Xu, ARES 2009",
-            "Fu and Xu, ARES 2009: jobs and tasks completed over prediction accuracy, and where "
-            "each strategy begins to pay. Without --data on generated failures alone. Goes on "
-            "where it was broken off.",
+            "Fu and Xu, ARES 2009: jobs and tasks completed against prediction accuracy, and where "
+            "each strategy begins to pay. Without --data on generated failures alone. An "
+            "interrupted study continues.",
             "studies/virtual/index.md",
             options=(
                 DATA,
                 Option(
                     "usage",
                     Path | None,
-                    "LANL's usage log of system 20: its jobs are played, too. Needs --data.",
+                    "LANL's usage log of system 20: its jobs are simulated too. Needs --data.",
                     metavar="FILE",
                 ),
-                quick("Fewer days and seeds: a look within a minute."),
+                quick("Fewer days and seeds: a first look within a minute."),
                 WORKERS,
                 ON,
             ),
@@ -87,7 +87,7 @@ STUDIES: Final = fs.Entries(
             "Bagchi et al., cycle sharing",
             "Bagchi et al., cycle sharing: makespan, failures and unscheduled jobs under "
             "Condor-style matchmaking, Falcon and an omniscient scheduler, and why. Without --data "
-            "on generated hosts alone. Goes on where it was broken off.",
+            "on generated hosts alone. An interrupted study continues.",
             "studies/cycle-sharing/index.md",
             options=(
                 DATA,
@@ -99,7 +99,7 @@ STUDIES: Final = fs.Entries(
                     "(default: measure; none with --quick).",
                     metavar="measure|none|DIR",
                 ),
-                quick("Fewer hosts, days and seeds: a look in some seconds."),
+                quick("Fewer hosts, days and seeds: a first look in seconds."),
                 WORKERS,
                 ON,
             ),
@@ -110,12 +110,14 @@ STUDIES: Final = fs.Entries(
             "Bagchi et al., contention",
             "Bagchi et al., cycle sharing: what a guest at each priority takes from an owner who "
             "works with real programs on the same core, and what policies make of it. Measured on "
-            "this host, about 30 min, one core. Goes on where it was broken off.",
+            "this host, about 30 min, one core. An interrupted study continues.",
             "studies/contention/index.md",
             options=(
-                Option("seed", int, "Of think times, orders and files.", 1, metavar="N", least=0),
-                Option("core", int | None, "That is used (default: the last).", metavar="N"),
-                quick("Two programs, three loads, once: a look within a minute."),
+                Option(
+                    "seed", int, "Random seed of times, orders and files.", 1, metavar="N", least=0
+                ),
+                Option("core", int | None, "Core to use (default: the last).", metavar="N"),
+                quick("Two programs and three loads, measured once: a first look within a minute."),
             ),
             examples=("--out contention", "--quick", "--core 1"),
             counts="owners",
@@ -125,7 +127,7 @@ STUDIES: Final = fs.Entries(
             "Bagchi et al., checkpoints",
             "Bagchi et al., cycle sharing: checkpoints on shared hosts beside a dedicated server, "
             "the submitting machine and the own disk, simulated and with real storage daemons. "
-            "Without --data on generated hosts alone. Goes on where it was broken off.",
+            "Without --data on generated hosts alone. An interrupted study continues.",
             "studies/vault/index.md",
             options=(
                 DATA,
@@ -137,7 +139,7 @@ STUDIES: Final = fs.Entries(
                     "--quick).",
                     metavar="measure|none|DIR",
                 ),
-                quick("Fewer hosts, days and seeds: a look in some seconds."),
+                quick("Fewer hosts, days and seeds: a first look in seconds."),
                 WORKERS,
                 ON,
             ),

@@ -138,10 +138,10 @@ def run(
 ) -> int:  # fmt: skip
     """Run a command as a guest; ends with its exit code.
 
-    It runs at lowest priority, at normal priority while the owner needs next to nothing; it stands
-    still in a short spike of the owner's load, and is ended after its checkpoint in a long one, or
-    where memory runs short. When the host is free again it goes on. What it prints is shown here
-    and kept in the files stdout and stderr of DIR/guests/NAME; standard error tells of changes.
+    It runs at lowest priority, and at normal priority while the owner needs next to nothing. It is
+    stopped in a short spike of the owner's load, and ended after its checkpoint in a long one, or
+    if memory runs short. When the host is free again, it resumes. Its output is shown here and kept
+    in the files stdout and stderr of DIR/guests/NAME; changes are reported on standard error.
     """
     place = folder or agent_place.default_folder()
     low, high = guest.thresholds(place, th1, th2)
@@ -177,7 +177,7 @@ def resume(
     output: Output = "here",
     quiet: Quiet = False,
 ) -> int:
-    """Go on with a guest that has not finished: adopt it where it runs, else start it again."""
+    """Resume a guest that has not finished: adopt it if it runs, otherwise start it again."""
     lines = Lines(quiet=quiet)
     place = folder or agent_place.default_folder()
     shown = lines.shown(output)
@@ -204,7 +204,7 @@ def listed(folder: Folder = None, as_json: Json = False) -> None:
 @command(app, "stop", "forestall guest stop sum")
 @_guarded
 def stop(name: Name, folder: Folder = None, as_json: Json = False, quiet: Quiet = False) -> None:
-    """End a guest after its checkpoint, and its manager; `guest resume` goes on with it."""
+    """Checkpoint a guest, then end it and its manager; `guest resume` resumes it."""
     place = folder or agent_place.default_folder()
     try:
         record = guest.stop_guest(place, name)

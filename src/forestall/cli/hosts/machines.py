@@ -282,9 +282,9 @@ def drain(
     undo: Annotated[bool, Setting("Return the node to use")] = False,
     as_json: Json = False,
 ) -> int:
-    """Move all machines off a node; exit code 1 where one stays.
+    """Move all machines off a node; the exit code is 1 if one stays.
 
-    Until `drain NODE --undo` nothing comes there that was not asked for by name.
+    Until `drain NODE --undo`, no machine is placed there unless you name the node.
     """
     opened = _fleet(fleet)
     if undo:
@@ -354,7 +354,7 @@ def watch(
     ] = "system",
     quiet: Quiet = False,
     as_json: Annotated[
-        bool, Setting("Print a line of JSON each", option="json", group=OUTPUT)
+        bool, Setting("Print events as lines of JSON", option="json", group=OUTPUT)
     ] = False,
 ) -> None:
     """Watch over the fleet: move machines before the failures that are foreseen.
@@ -395,7 +395,7 @@ def watch(
 @command(app, "stop", "forestall machines stop vm1")
 @_guarded
 def stop(name: Name, fleet: Fleet = HERE, as_json: Json = False) -> None:
-    """End a machine; its guest is not asked."""
+    """End a machine at once, without asking its guest."""
     opened = _fleet(fleet)
     if isinstance(opened, machines.FleetFolder):
         state: str = opened.stop(name).state
@@ -427,10 +427,10 @@ def checkpoint(name: Name, fleet: Fleet = HERE, as_json: Json = False) -> None:
 @command(app, "dead", "forestall machines dead h1")
 @_guarded
 def dead(node: Node, fleet: Fleet = HERE, as_json: Json = False) -> None:
-    """Say that a host which does not answer is off for certain; with hosts only.
+    """Declare that a host which does not answer is off; with hosts only.
 
-    Its machines are started again elsewhere. Say so only of a host that you have seen to: if it
-    runs on behind a broken link, its machines run twice until it is back.
+    Its machines are restarted elsewhere. Make sure that the host is off: if it runs on behind a
+    broken link, its machines run twice until it is back.
     """
     opened = _hosts(fleet, f"dead {node}")
     opened.declare_dead(node)

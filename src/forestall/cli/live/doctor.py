@@ -31,7 +31,7 @@ def doctor(
 ) -> int:
     """Check that this machine has what a controller needs, and say how to add what is missing.
 
-    Nothing is changed. Ends with 1 where something is missing.
+    Nothing is changed. Exit code 1 if something is missing.
     """
     found = list(doctor_run.all_checks(asked, options))
     wrong = doctor_run.how_many_missing(found)

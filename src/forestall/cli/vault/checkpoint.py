@@ -278,10 +278,10 @@ def gc(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Remove what no checkpoint needs; first let checkpoints go, where that is asked for.
+    """Remove old checkpoints as requested, then everything that no checkpoint needs.
 
-    Nothing is removed that a checkpoint or a save under way may need. A pack of which little is
-    needed goes once that has been written to others; {repack} 0 leaves all packs as they are.
+    Nothing is removed that a checkpoint or a running save may need. A pack of which little is still
+    needed is rewritten and then removed; {repack} 0 leaves all packs as they are.
     """
     if repack is not None and not 0 <= repack <= 1:
         raise ParameterError("repack", repack, "a share from 0 to 1")

@@ -61,8 +61,8 @@ app = group_of(
 def serve(folder: Folder, options: service.StorageOptions, as_json: Json = False) -> None:
     """Keep objects of several clients in a folder, until Ctrl-C or SIGTERM.
 
-    Each client has a token; what one stored no other reads, lists, changes or removes. The first
-    time a token is made and shown.
+    Each client has a token; no client can read, list, change or remove another's objects. On the
+    first start a token is created and shown.
     """
 
     def ready(url: str, token: str, swept: int) -> None:
@@ -95,7 +95,7 @@ def list_(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say how storage hosts are, what was learned of them, and which a checkpoint would go to.
+    """Show the state and record of storage hosts, and which ones a checkpoint would use.
 
     S0: running; S1: loaded; S2: temporarily unavailable; S3: unavailable.
     """
@@ -149,10 +149,9 @@ def watch(
         ),
     ] = None,
 ) -> None:
-    """Look at storage hosts again and again, so that saves know which are up when this machine is
-    not.
+    """Check storage hosts repeatedly, so that saves know which are up when this machine is not.
 
-    What is seen is kept for 35 days, beside what the host agent keeps.
+    Observations are kept for 35 days, beside the host agent's files.
     """
     until = float("inf") if span is None else float(parse_duration(span, "for"))
 
@@ -185,9 +184,9 @@ def import_(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Take in what agents on storage hosts sampled there, so that saves know how these have been.
+    """Import what agents on storage hosts sampled there, so that saves know the hosts' history.
 
-    What this machine saw itself stays as it is.
+    What this machine observed itself stays unchanged.
     """
     names = {}
     for one in host or ():
