@@ -106,6 +106,8 @@ def between(one: Parameter) -> str:
     """Return the bounds of a number in words."""
     bounds = one.bounds
     top = None if bounds.below in {None, MAX_SECONDS} else bounds.below
+    if top is not None and bounds.above is not None:
+        return f"above {amount(one, bounds.above)}, below {amount(one, top)}"
     if top is not None:
         return f"{amount(one, bounds.least)} to 2^{int(top).bit_length() - 1} - 1"
     if bounds.above is not None:

@@ -10,7 +10,7 @@ from forestall.model.cleaning import Cleaning
 
 @dataclass(frozen=True)
 class HostTraces:
-    """Samples of the owners' load of hosts, every `period` seconds from time 0 on.
+    """Samples of the load by hosts' owners, every `period` seconds from time 0 on.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TracePredictor:
-    """Prediction of a chosen accuracy, made from the log of what will happen.
+    """Predictions of a chosen accuracy, made from the log of future failures.
 
     Each failure carries a detectability in (0, 1). Asked for a window, the predictor takes the
     failures of those nodes within it whose detectability is at most `accuracy`, in order of (time,

@@ -55,8 +55,7 @@ def simulate_cycle(
     jobs : a Jobs, a path (SWF, CSV, Parquet), or a Polars or pandas table; each is one guest
     hosts : a HostTraces, metrics of nodes with their load, failures that say when nodes were up, or
         the path of either (see `forestall.traces.host_traces.read_host_traces`)
-    scheduler : the name of one, a `fs.HostScheduler` of your own, or the spelling of its class,
-        "module:Class"
+    scheduler : the name of one, a `fs.HostScheduler` of your own, or its class as "module:Class"
     forecasts : of the same hosts and parameters about hosts, to share them between runs
     log_events : keep what the engine was told and decided, for `events.csv`, `decisions.csv` and
         `candidates.csv`

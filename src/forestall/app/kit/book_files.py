@@ -18,8 +18,8 @@ VERSION: Final = 1
 def save_book(book: CompletionBook, path: str | Path) -> None:
     """Write a book with all that it has learned to one file; see `load_book`.
 
-    A forest that is being fitted is waited for. Raises TraceError where the place cannot be written
-    to, ParameterError for what is no book or has jobs that are called neither text nor number.
+    Waits for a forest that is being fitted. Raises TraceError if the file cannot be written,
+    ParameterError for anything but a book, or if a job's name is neither text nor number.
     """
     if not isinstance(book, CompletionBook):
         raise ParameterError("book", book, "a CompletionBook")

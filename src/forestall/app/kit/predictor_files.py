@@ -27,8 +27,8 @@ VERSION: Final = 1
 def save_predictor(predictor: Learner, path: str | Path) -> None:
     """Write a trained predictor to one file; see `load_predictor`.
 
-    The same predictor gives the same bytes. Raises TraceError where the place cannot be written to,
-    ParameterError for what is no learner or was not trained.
+    The same predictor gives the same bytes. Raises TraceError if the file cannot be written,
+    ParameterError for anything but a trained learner.
     """
     if not isinstance(predictor, Learner):
         raise ParameterError("predictor", predictor, "one of `forestall predict list`")

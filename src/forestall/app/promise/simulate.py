@@ -69,17 +69,17 @@ def simulate(
     ----------
     jobs : a Jobs, a path (SWF, CSV, Parquet), or a Polars or pandas table
     failures : a Failures, a path, a table with time and node, or None for no failures
-    policy : "promise", "fcfs", "easy", "conservative", a policy of your own (an object of a class
-        below `fs.Policy`), or the spelling of its class, "module:Class"
+    policy : "promise", "fcfs", "easy", "conservative", a policy of your own (an object of a
+        subclass of `fs.Policy`), or its class as "module:Class"
     predictor : a TracePredictor (its accuracy counts), a HazardPredictor that was fitted on what
         came before (it is left as it is), any trained predictor of `forestall predict list` or the
         file of one, or any object with the methods of `forestall.predict.base.Predictor`; None or
         "trace" means a trace predictor of the parameter `accuracy`
     placement : "fault-aware", "least", "first", or a function (free, size, risk, start, end) ->
         nodes; None means fault-aware for the promise policy and first for the classic ones
-    events, metrics : what a predictor that has learned goes by beside failures: logs, or their
-        files; at any moment it knows of those before it
-    maintenance : planned outages, which come and are foreseen with probability 1: a CSV file
+    events, metrics : what a trained predictor uses besides failures: logs, or their files; at any
+        time it knows only earlier records
+    maintenance : planned outages, which occur and are predicted with probability 1: a CSV file
         start,end[,nodes], or text such as "10d/10d8h 0-15; 20d/20d4h"
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
     progress : called periodically with the number of jobs done and of all jobs

@@ -39,8 +39,8 @@ def certify(folder: str | Path, *, spell: Callable[[str], str] = str) -> Certifi
     """Check a run's folder by its files alone, with the certifier of the model that the summary
     names; see `app.runs.models`. `spell` writes the names of parameters in what was not checked.
 
-    Returns what was checked and found. Raises TraceError where a file is missing or cannot be read
-    as what it should be; one that can be read but tells something impossible fails checks instead.
+    Returns what was checked and found. Raises TraceError if a file is missing or unreadable;
+    a readable file with impossible content fails checks instead.
     """
     place = Path(folder)
     mend(place)

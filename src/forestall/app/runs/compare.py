@@ -88,8 +88,8 @@ def compare(*runs: str | Path | RunResult[Any], **named: str | Path | RunResult[
 
     Parameters
     ----------
-    runs : results of `simulate` and its kin, or folders of runs; the first is the baseline
-    named : more of them, with the names by which they are told
+    runs : results of `simulate` and the like, or folders of runs; the first is the baseline
+    named : more of them, with names to show
 
     Raises
     ------

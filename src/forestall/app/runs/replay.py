@@ -97,11 +97,11 @@ def replay(
     scheduler: str | HostScheduler | None = None,
 ) -> Replayed:
     """Replay a run's event log and compare the decisions with `decisions.csv`, byte for byte; and
-    hold the log against the tables beside it, and all files against their checksums.
+    check the log against the tables beside it, and all files against their checksums.
 
-    A log cannot hold what was decided in Python: such a run needs its `policy`, `strategy` or
-    `scheduler` again, or the spelling of its class. Raises TraceError where the folder holds no run
-    with an event log, or what decided is missing, and ParameterError for another than the run's.
+    A log cannot hold Python code: a run with its own `policy`, `strategy` or `scheduler` needs it
+    again, or its class as "module:Class". Raises TraceError if the folder holds no run with an
+    event log, or the code is missing, and ParameterError for any other than the run's.
     """
     folder = Path(folder)
     own = {"policy": policy, "strategy": strategy, "scheduler": scheduler}

@@ -114,8 +114,8 @@ def sweep(
     Parameters
     ----------
     log : the job log
-    out : folder for table, figures and finished points; a sweep that was stopped goes on there
-    workers : processes, or None for one a core; results do not depend on it
+    out : folder for table, figures and finished points; a stopped sweep continues there
+    workers : processes, or None for one per core; results do not depend on it
     on : where points are run, if not here: ``"slurm"``, ``"slurm:partition=main,time=2h"`` (worker
         jobs, as many as `workers`, 8 by default), or ``"dask://HOST:PORT"``, a running scheduler;
         results do not depend on it
@@ -125,8 +125,8 @@ def sweep(
     **options : the options of `forestall sweep` by their keys; parameters take lists of values, and
         ``policy`` (``strategy``, ``scheduler``) policies of your own, or their classes, among them
 
-    Raises InputError and its kin for unusable input; ParameterError for what is your own and
-    cannot be made anew in another process.
+    Raises InputError and its kin for unusable input; ParameterError if your own object cannot
+    be recreated in another process.
     """
     for name in options.keys() - set(known_options()):
         allowed = "a parameter, or an option that says what is read"

@@ -186,9 +186,9 @@ def warm_up(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> WarmedUp:
-    """Compile what an installation needs, in parallel, so that nobody waits for it later.
+    """Compile all kernels that an installation needs, in parallel, so that nobody waits later.
 
-    What is compiled already is loaded, which takes seconds.
+    Kernels that are already compiled are loaded, which takes seconds.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def warm_up(
     Raises
     ------
     ParameterError
-        for a part that is none, and where there is no folder to keep kernels in
+        for an unknown part, and if there is no folder for kernels
     """
     wanted = tuple(STEPS) if parts is None else tuple(parts)
     for name in wanted:

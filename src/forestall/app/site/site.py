@@ -31,7 +31,7 @@ TIMES = ("checkpoint_interval", "checkpoint_cost", "restart")
 
 @dataclass(frozen=True, repr=False)
 class SiteReport(ShownResult):
-    """A report, and the records that it is on.
+    """A report, and the records behind it.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ def read_site(*files: str | Path, **options: Unpack[RecordOptions]) -> SiteRecor
     ----------
     files : Slurm's own output, a folder of ``forestall import slurm``, SWF, failure logs; detected
         from the content
-    options : `slurm` True asks the Slurm of this machine, `failures` is a failure log, ...; see
+    options : `slurm` True queries the Slurm of this machine, `failures` is a failure log, ...; see
         `forestall.app.site.given.GivenRecords`
 
     Raises

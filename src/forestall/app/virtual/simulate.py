@@ -67,8 +67,7 @@ def simulate_virtual(
         or a Predictions, made beforehand for the nodes and the clock of the run;
         "synthetic" predictions (or None) are of the parameter `prediction_accuracy`, or the log's
         own where it has a column predicted, and "recorded" ones always those
-    strategy : the name of one, a `fs.Strategy` of your own, or the spelling of its class,
-        "module:Class"
+    strategy : the name of one, a `fs.Strategy` of your own, or its class as "module:Class"
     log_events : keep what the engine was told and decided, for `events.csv` and `decisions.csv`
     progress : called periodically with the number of jobs done and of all jobs
     **parameters : see `forestall.simulation.virtual.parameters.VirtualParameters`

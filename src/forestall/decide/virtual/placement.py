@@ -34,19 +34,19 @@ def choose_node(
     transfer: int | None = 12,
     draw: float = 0.0,
 ) -> tuple[int | None, TaskReason]:
-    """Return the node for a task and the reason; None where no node has anything to give.
+    """Return the node for a task and the reason; None if no node has free capacity.
 
     Parameters
     ----------
-    free : float[nodes], processors that each node has to give; 0 where it is down
-    foreseen : float[nodes], predicted time of each node's next failure, s; inf where none is, and a
-        time of `now` or before where the node counts as failing
+    free : float[nodes], free processors of each node; 0 if it is down
+    foreseen : float[nodes], predicted time of each node's next failure, s; inf for none, and
+        `now` or earlier if the node counts as failing
     work : processor-seconds left
     deadline, now : s
     strategy : "random", "first-fit" or "best-fit"
     alpha : weight of capacity in best-fit, 0 to 1, or "dynamic"
-    task_processors : processors that the task can use at most
-    transfer : s that a migration takes, None where tasks cannot migrate
+    task_processors : maximum number of processors that the task can use
+    transfer : duration of a migration, s; None if tasks cannot migrate
     draw : in [0, 1), which node the strategy "random" takes
 
     Source: Fu and Xu, ARES 2009, Section 4. Raises ParameterError.

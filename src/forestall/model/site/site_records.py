@@ -16,7 +16,7 @@ from forestall.model.site.start_estimates import StartEstimates
 
 @dataclass(frozen=True)
 class SiteRecords:
-    """What was read; None for what there is no record of.
+    """Records that were read; None for those that are missing.
 
     Attributes
     ----------

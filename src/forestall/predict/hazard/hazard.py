@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class HazardPredictor:
-    """Risk from each node's time since its last failure, and from how often it failed before.
+    """Risk from each node's time since its last failure and its number of past failures.
 
     The gaps between failures of node i are Weibull: the cumulative hazard is r_i x ** k, with x in
     days since its last failure began. The rates r_i come from a gamma law, worth a failures in an

@@ -71,7 +71,7 @@ EVENTS: Final[dict[str, int]] = {
 
 
 class CompletionBook:
-    """A book of promises that follows jobs as they come.
+    """A book of promises that follows jobs as they arrive.
 
     Times are whole seconds and never go back; in one second submissions are told before starts and
     these before ends. Told the events of a record in the order of a replay, it promises the same,

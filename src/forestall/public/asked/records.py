@@ -99,7 +99,7 @@ def backtest_promises(
     Parameters
     ----------
     files : records of jobs, as `read_site` takes them
-    question : what jobs ask for: a deadline for a probability, the probability of a deadline
+    question : what jobs request: a deadline for a probability, the probability of a deadline
     level : the probability of every deadline; None: spread evenly from 0.01 to 0.99
     warm_up : jobs that are done before promises count
     seed : of what is asked for
@@ -111,7 +111,7 @@ def backtest_promises(
     Returns
     -------
     BacktestFound
-        `study.holds` says whether promises were kept as often as they said, None where there are
+        `study.holds` says whether promises were kept as often as stated, None if there are
         too few; `table` has one row per promise
 
     Raises
@@ -119,7 +119,7 @@ def backtest_promises(
     TraceError
         if a file cannot be used
     ParameterError
-        for an unknown or invalid option, and where there are no records of jobs
+        for an unknown or invalid option, or without records of jobs
 
     Examples
     --------

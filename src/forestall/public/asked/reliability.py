@@ -140,7 +140,7 @@ def spares(
     Parameters
     ----------
     files : a site's records, from which the failure rate is measured
-    nodes : of the job, the spares among them; beside the spares of a pool
+    nodes : nodes of the job, including spares, but not those of a pool
     duration : how long
     target : the wanted probability
     mtbf, rate : a node's mean time between failures; or failures per 1000 node-days (None: 6.5)
@@ -148,13 +148,13 @@ def spares(
     ages : of the nodes at the start: ``"new"``, ``"steady"`` or a duration; None: steady for a pool
     pool : all nodes work, and each failure takes a spare from a pool beside them
     repair : failed nodes come back to the pool after so long; ``"measured"``: as records tell
-    copies : each checkpoint lies on its node and ``copies - 1`` neighbours; 0: it is never gone
+    copies : each checkpoint is on its node and ``copies - 1`` neighbors; 0: it is never lost
     options : as for `read_site`
 
     Returns
     -------
     SparesAdvice
-        `found.spares`, None where no number suffices; `table`, the reliability by number
+        `found.spares`, None if no number suffices; `table`, the reliability by number
 
     Raises
     ------
@@ -218,9 +218,9 @@ def study_failures(
     Raises
     ------
     TraceError
-        where the log cannot be used
+        if the log cannot be used
     ParameterError
-        for a setting that cannot be
+        for an invalid setting
 
     Examples
     --------

@@ -47,15 +47,15 @@ class CycleParameters(BaseModel):
         "falcon", "Scheduler of guests: by predicted availability (falcon; falcon-slides: as "
                   "in the slides), by rank (condor), with perfect knowledge (omniscient), or "
                   "module:Class, your own, which is imported",
-        about="by what is foretold of hosts, by the same "
-        "[as the slides have it](models/cycle-sharing/index.md#as-the-slides-have-it), by best "
-        "rank (blind to failures), by the truth; "
-        "`module:Class` is [a scheduler of your own](how-to/your-own/own-scheduler.md)",
+        about="chooses hosts by forecasts of their availability (`falcon`), by the same [as in the "
+        "slides](models/cycle-sharing/index.md#as-the-slides-have-it), by best rank, ignoring "
+        "failures (`condor`), or with perfect knowledge (`omniscient`); `module:Class` is [a "
+        "scheduler of your own](how-to/your-own/own-scheduler.md)",
         label="Scheduler", order=("condor", _SLIDES, "falcon", "omniscient"),
     )  # fmt: skip
     rank: Literal["idle", "speed"] = setting(
         "idle", "Rank of hosts for Condor: speed times idle share, or speed alone",
-        about="of `condor`: speed x (1 - load) now, or speed",
+        about="rank of hosts for `condor`: speed x (1 - load) now, or speed",
         only=_CONDOR,
     )  # fmt: skip
     job_length: Positive | None = setting(
@@ -69,7 +69,7 @@ class CycleParameters(BaseModel):
     )  # fmt: skip
     checkpoint_interval: Positive | None = setting(
         3600, "Running time between checkpoints of a guest, or none",
-        about="running time of a stay between checkpoints; none: only the one at its end",
+        about="running time on a host between checkpoints; none: only the one at its end",
         unit="s", group="checkpoints", absent="none", label=CHECKPOINT_AXIS, axis="hours",
         only=_CHECKPOINTS,
     )  # fmt: skip
@@ -79,7 +79,7 @@ class CycleParameters(BaseModel):
     )  # fmt: skip
     checkpoint_at_end: bool = setting(
         True, "With {restart} checkpoint: save a guest when the owner takes the host back",
-        about="a guest is saved as its host goes into S3 or S4",
+        about="save a guest when its host enters S3 or S4",
         only=_CHECKPOINTS, rare=True,
     )  # fmt: skip
     restart_overhead: Seconds = setting(
@@ -89,21 +89,21 @@ class CycleParameters(BaseModel):
     move_below: Share | None = setting(
         None, "Falcon moves a guest when the probability that its host stays available for "
               "{look_ahead} falls below this, and the guest would finish earlier elsewhere",
-        about="chance that a host stays for `look_ahead` below which Falcon, either one, saves its "
-        "guest and lets it go on elsewhere, where that is foreseen to end it earlier "
+        about="probability that a host stays for `look_ahead` below which Falcon (both versions) "
+        "saves its guest and continues it elsewhere, if it is expected to finish earlier there "
         "([moves](models/cycle-sharing/falcon.md#moves-before-the-owner-comes))",
         group="checkpoints", unset="guests stay", absent="none", label="Guests move below",
         axis="share", only=_CHECKPOINTS,
     )  # fmt: skip
     look_ahead: Positive = setting(
         3600, "How far ahead {move_below} looks",
-        about="for how long a guest's host is asked to stay, see `move_below`",
+        about="how long a guest's host should stay, see `move_below`",
         unit="s", group="checkpoints", label="Look-ahead of moves", axis="hours",
         only=_CHECKPOINTS, rare=True,
     )  # fmt: skip
     look_every: Annotated[int, Field(ge=60, le=DAY)] = setting(
         900, "Time between two checks of {move_below}",
-        about="between such questions, of all guests at once",
+        about="time between checks of `move_below`, for all guests at once",
         unit="s", group="checkpoints", label="Time between looks", only=_CHECKPOINTS, rare=True,
     )  # fmt: skip
     retry: Annotated[int, Field(ge=1, le=3650 * DAY)] = setting(
@@ -115,33 +115,33 @@ class CycleParameters(BaseModel):
     )
     retries: Annotated[int, Field(ge=0, le=1_000_000)] = setting(
         1, "Number of retries before a job that never started is given up",
-        about="new tries before a job that never started is given up as unscheduled; jobs that "
-        "lost their host are tried until they end",
+        about="retries before a job that never started is given up as unscheduled; jobs that lost "
+        "their host are retried until they end",
         label="New tries", axis="count", rare=True,
     )  # fmt: skip
     th1: Share = setting(
         0.2, "Load above which a guest gets lowest priority",
-        about="load above which a host is in S2: the guest gets the lowest priority",
+        about="load above which a host is in S2, and the guest gets the lowest priority",
         allowed="at most {th2}", label="Load Th1", axis="share",
     )  # fmt: skip
     th2: Share = setting(
         0.6, "Load above which a guest has to leave, if it lasts longer than {hold}",
-        about="load above which, for longer than `hold`, it is in S3: the guest has to end",
+        about="load above which a host, after more than `hold`, is in S3, and the guest must leave",
         label="Load Th2", axis="share",
     )  # fmt: skip
     hold: Seconds = setting(
         60, "How long a load above {th2}, or a gap in the samples, may last",
-        about="that a load above `th2`, or a gap without samples, may last",
+        about="how long a load above `th2`, or a gap without samples, may last",
         unit="s", label="Hold time", rare=True,
     )  # fmt: skip
     guest_memory: Share = setting(
         0.1, "Share of memory that a guest needs",
-        about="share of a host's memory that a guest needs; with less free a host is in S4",
+        about="share of a host's memory that a guest needs; a host with less free is in S4",
         label="Memory of a guest", axis="share", rare=True,
     )  # fmt: skip
     spikes: Literal["share", "stop"] = setting(
         "share", "During a load above {th2}: run on with what is left, or stop",
-        about="above `th2`: run on with what is left, or stop", rare=True,
+        about="during a load above `th2`: continue with what is left, or stop", rare=True,
     )  # fmt: skip
     warm_up: Seconds = setting(
         28 * DAY, "Length of the host traces used for learning, before time 0 of the jobs",
@@ -149,12 +149,12 @@ class CycleParameters(BaseModel):
     )  # fmt: skip
     history: Annotated[int, Field(ge=1, le=10_000)] = setting(
         20, "Maximum number of similar days that Falcon learns from",
-        about="days of the same kind, weekday or weekend, that are learned from, at most",
+        about="maximum number of days of the same kind (weekday or weekend) to learn from",
         shown="DAYS", label="Days learned from", axis="count", only=_FALCON, rare=True,
     )  # fmt: skip
     predict_every: Annotated[int, Field(ge=60, le=DAY)] = setting(
         3600, "Time between Falcon's forecasts",
-        about="between forecasts of all hosts",
+        about="time between forecasts of all hosts",
         unit="s", label="Time between forecasts", only=_FALCON, rare=True,
     )  # fmt: skip
     predict_step: Annotated[int, Field(ge=1, le=3600)] = setting(
@@ -164,20 +164,20 @@ class CycleParameters(BaseModel):
     )  # fmt: skip
     horizon: Annotated[int, Field(ge=3600, le=7 * DAY)] = setting(
         DAY, "How far Falcon's forecasts reach",
-        about="that a forecast reaches; beyond, it goes on as from its start",
+        about="length of a forecast; beyond it, the forecast continues as from its start",
         unit="s", allowed="a multiple of {predict_step}", label="Horizon of forecasts",
         axis="hours", only=_FALCON, rare=True,
     )  # fmt: skip
     pooling: Literal["partial", "none"] = setting(
         "partial", "Pool the hosts' statistics as far as chance explains their differences "
                    "(partial), or use each host's own (none)",
-        about="Falcon's chances of hosts are drawn together as far as chance explains how they "
-        "differ, or each host's own",
+        about="shrink the hosts' probabilities of staying toward their mean as far as chance "
+        "explains their differences (`partial`), or use each host's own (`none`)",
         only=_OURS, rare=True,
     )  # fmt: skip
     load_memory: Seconds = setting(
         7200, "Time in which the present load fades into the usual one in Falcon's forecasts",
-        about="in which the present load fades into the usual one; 0: the usual one alone",
+        about="time in which the present load fades into the usual one; 0: the usual load only",
         unit="s", label="Time in which the present load fades", only=_OURS, rare=True,
     )  # fmt: skip
     seed: SeedNumber = setting(

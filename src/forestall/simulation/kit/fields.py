@@ -42,7 +42,7 @@ MinRuntime = Annotated[
     Positive,
     Setting(
         "Shorter run times are raised to this",
-        about="shorter run times are raised to this, and counted",
+        about="shorter run times are raised to this and counted",
         unit="s", group="machine", rare=True,
     ),
 ]  # fmt: skip
@@ -58,8 +58,8 @@ Downtime = Annotated[
     Positive | Literal["log"] | None,
     Setting(
         "Downtime of a failed node; log: repair times from the failure log",
-        about="how long a failed node is away ([downtimes](models/promises/index.md#downtimes)); "
-        "`log`: as long as the failure log's repair took",
+        about="how long a failed node is down ([downtimes](models/promises/index.md#downtimes)); "
+        "`log`: the repair time in the failure log",
         unit="s", group="checkpoints", label="Downtime",
         unset="120 s, or what our own failure logs tell",
     ),
@@ -68,8 +68,8 @@ RepeatFailures = Annotated[
     bool,
     Setting(
         "Start the failure log again where it ends",
-        about="start the failure log again where it ends, shifted by its span, for as long as "
-        "tasks or jobs can be there",
+        about="repeat the failure log after its end, shifted by its span, for as long as jobs or "
+        "tasks may be active",
         group="checkpoints", rare=True,
     ),
 ]  # fmt: skip

@@ -71,7 +71,7 @@ class Parameters(BaseModel):
     policy: Annotated[str, POLICIES] = setting(
         "promise", "Scheduling policy: promises with deadlines, a classic scheduler, or "
                    "module:Class, your own, which is imported",
-        about="who decides; `module:Class` is [a policy of your "
+        about="scheduling policy; `module:Class` is [a policy of your "
         "own](how-to/your-own/own-policy.md)",
         group="machine", order=tuple(POLICIES),
     )  # fmt: skip
@@ -79,21 +79,21 @@ class Parameters(BaseModel):
         "trace", "Failure predictor: trace (sees future failures with {accuracy}), hazard or a "
                  "name from `predict list` trained on {train}, or the file of a trained "
                  "predictor",
-        about="what promises rest on; `hazard` [learns from a training "
-        "log](how-to/runs/promise-from-the-past.md), and in Python is a fitted "
+        about="failure predictor behind promises; `hazard` [learns from a training "
+        "log](how-to/runs/promise-from-the-past.md), in Python a fitted "
         "`fs.HazardPredictor`; `learned` is a trained [predictor](models/learners/index.md): on "
-        "the command line its name with {train}, or its file, in Python an object of "
+        "the command line its name with {train}, or its file, in Python an object from "
         "`fs.new_learner` or `fs.load_predictor`",
         group="prediction", shown="trace|hazard|NAME|FILE",
     )  # fmt: skip
     accuracy: Share = setting(
         0.7, "Share of failures that the trace predictor foresees, 0 to 1",
-        about="a: share of failures that the trace predictor foresees, and its highest answer",
+        about="a: share of failures that the trace predictor foresees, and its highest probability",
         group="prediction", shown="A", label="Prediction accuracy a",
     )  # fmt: skip
     risk: Share = setting(
         0.9, "Lowest probability that users accept, 0 to 1 (U of the paper)",
-        about="U: least promise that users take (`promise`)",
+        about="U: lowest probability that users accept (`promise`)",
         group="prediction", shown="U", label="User risk strategy U",
     )  # fmt: skip
     checkpoint: Annotated[str, CHECKPOINTS] | None = setting(
@@ -103,7 +103,7 @@ class Parameters(BaseModel):
     checkpoint_overhead: CheckpointOverhead = 720
     checkpoint_interval: Positive = setting(
         3600, "Work between checkpoints",
-        about="I: progress between requests; `daly` has its own",
+        about="I: progress between checkpoint requests; `daly` computes its own",
         unit="s", group="checkpoints", label=CHECKPOINT_AXIS, axis="hours",
     )  # fmt: skip
     vault: VaultStores = None
@@ -111,20 +111,20 @@ class Parameters(BaseModel):
         None, "Copies of each checkpoint on a ring of the job's nodes, including its own; 3: "
               "also on both neighbors",
         about="copies of each checkpoint on [a ring of the job's "
-            "nodes](models/spares-in-runs.md), its own among them; with 3 on both neighbors; "
+            "nodes](models/spares-in-runs.md), including its own; 3: also on both neighbors; "
             "short for `layout=ring` in {vault}",
         group="checkpoints", shown="COPIES", unset="no ring", rare=True,
     )  # fmt: skip
     spares: Annotated[int, Field(ge=0, lt=MAX_NODES)] | None = setting(
         None, "Spare nodes, with the highest numbers, reserved for jobs that have lost a node",
-        about="nodes of the highest numbers that only jobs get that have lost a node ([spares in "
-        "runs](models/spares-in-runs.md))",
+        about="spare nodes, with the highest numbers, reserved for jobs that have lost a node "
+        "([spares in runs](models/spares-in-runs.md))",
         group="checkpoints", shown="N", unset="none", only=("policy", "promise"),
     )  # fmt: skip
     failovers: Annotated[int, Field(ge=0, le=1000)] | None = setting(
         None, "Number of failures that a reservation and its promise allow for, with {spares}",
-        about="failures of a job's nodes that its reservation has time for, and that its promise "
-        "counts as survived, with {spares}",
+        about="failures of a job's nodes that its reservation allows time for, and that its "
+        "promise counts as survived, with {spares}",
         group="checkpoints", shown="K", unset="1, without {spares} 0", only=("policy", "promise"),
         rare=True,
     )  # fmt: skip
@@ -139,8 +139,8 @@ class Parameters(BaseModel):
     topology: Annotated[str, AfterValidator(_spelled_topology)] | None = setting(
         None, "Prefer nodes near each other: contiguous, a number of nodes per switch, "
               "switches such as 's0=0-15 s1=16-31', or Slurm's topology.conf",
-        about="which nodes are [near each other](models/promises/index.md#nodes-near-each-other), "
-        "for jobs that have such rather: `contiguous`, so many nodes at a switch, switches such as "
+        about="prefer nodes [near each other](models/promises/index.md#nodes-near-each-other), "
+        "given by: `contiguous`, a number of nodes per switch, switches such as "
         "`s0=0-15 s1=16-31`, or Slurm's `topology.conf`",
         group="prediction", shown="WHERE", unset="it does not matter",
         allowed="a topology", only=("policy", "promise"),
@@ -149,7 +149,7 @@ class Parameters(BaseModel):
     topology_slack: Share | None = setting(
         None, "Probability that a promise may lose in exchange for nodes near each other, 0 to "
               "1",
-        about="probability that a promise may give up for nodes near each other",
+        about="probability that a promise may lose in exchange for nodes near each other",
         group="prediction", shown="P", unset="0, which is only among sets of equal risk",
         only=("policy", "promise"), rare=True,
     )  # fmt: skip
@@ -159,8 +159,8 @@ class Parameters(BaseModel):
     )  # fmt: skip
     overrun: Literal["cut", "extend"] = setting(
         "cut", "What happens to a job at the end of its requested time",
-        about="with `requested`: a job that runs longer is cut at its request, or its estimate is "
-        "raised to its run time",
+        about="with `requested`: a job that runs longer is cut at its requested time, or its "
+        "estimate is raised to its run time",
         group="machine", rare=True,
     )  # fmt: skip
     compression: bool = setting(
@@ -172,7 +172,8 @@ class Parameters(BaseModel):
     requeue: Literal["now", "original"] = setting(
         "now", "Queue position of a requeued job: as submitted now, or by its original submit "
                "time",
-        about="classic policies: a killed job queues as of now, or by its first submit time",
+        about="classic policies: queue position of a killed job: as submitted now, or by its "
+        "original submit time",
         group="checkpoints", rare=True,
     )  # fmt: skip
     min_runtime: MinRuntime = 1
@@ -184,7 +185,7 @@ class Parameters(BaseModel):
     users: Annotated[str, AfterValidator(_spelled)] | None = setting(
         None, "Users who negotiate deadlines, in place of {risk}: a TOML file, or settings "
               "such as 'least=0.5:0.99 patience=0:10'",
-        about="users who [bargain](how-to/runs/users-who-bargain.md), in the place of U: a TOML "
+        about="users who [bargain](how-to/runs/users-who-bargain.md), in place of U: a TOML "
         "file, or settings such as `least=0.5:0.99 patience=0:10 value=1 rounds=4`",
         group="prediction", shown="FILE|SETTINGS", unset="all take {risk}",
         allowed="kinds of users",
@@ -192,7 +193,7 @@ class Parameters(BaseModel):
     )  # fmt: skip
     seed: SeedNumber = setting(
         1, "Seed of the random numbers",
-        about="of the detectabilities and of users who bargain, the only things that a run draws",
+        about="seed of the detectabilities and of users who bargain, a run's only random draws",
         group="machine",
     )  # fmt: skip
 

@@ -49,16 +49,16 @@ class VirtualParameters(BaseModel):
     nodes: Nodes = 128
     processors_per_node: Annotated[int, Field(ge=1, le=MOST_PROCESSORS)] = setting(
         1, "Processors of a node",
-        about="capacity of a node; every node has the same, unless `node_sizes` says otherwise",
+        about="capacity of a node; the same for every node, unless `node_sizes` says otherwise",
         label="Processors of a node", axis="count",
     )  # fmt: skip
     node_sizes: str | None = setting(
         None, "Nodes of different sizes, in place of {processors_per_node}: counts, processors "
               "and, with {vm_memory}, memory, such as 48x4+16x8:64GiB",
-        about="nodes of unlike size, in order, such as `48x4+16x8:64GiB`: 48 nodes of 4 "
-        "processors, then 16 of 8 and 64 GiB. They make up `nodes`, and stand in place of "
+        about="nodes of different sizes, in order, such as `48x4+16x8:64GiB`: 48 nodes of 4 "
+        "processors, then 16 of 8 and 64 GiB. Their number is `nodes`; they replace "
         "`processors_per_node`; [memory](models/virtual-machines/index.md#nodes-of-unlike-size) "
-        "counts where machines have some (`vm_memory`)",
+        "counts if machines have some (`vm_memory`)",
         shown="NxP[:MEMORY]+...", unset="all alike", label="Nodes",
     )  # fmt: skip
     strategy: Annotated[str, STRATEGIES] = setting(
@@ -72,23 +72,23 @@ class VirtualParameters(BaseModel):
     alpha: Share | Literal["dynamic"] = setting(
         0.5, "Best-fit: weight of capacity against reliability, 0 to 1; dynamic: 1 minus the "
              "share of nodes predicted to fail before the deadline",
-        about="weight of capacity against reliability in `best-fit`; `dynamic`: 1 less the share "
-        "of up nodes that are foreseen to fail before the deadline",
+        about="weight of capacity against reliability in `best-fit`; `dynamic`: 1 minus the "
+        "share of up nodes that are predicted to fail before the deadline",
         shown="ALPHA|dynamic", label="Weight of capacity alpha",
     )  # fmt: skip
     predictor: Annotated[str, SOURCES] = setting(
         "synthetic", "Source of predictions: synthetic, recorded in the failure log, or a "
                      "trained predictor",
-        about="where predictions come from: made up with `prediction_accuracy`, the failure "
-            "log's own column, or a predictor that has learned; the last two as in the table "
-            "above",
+        about="source of predictions: synthetic with `prediction_accuracy`, the failure log's "
+            "own column, or a trained predictor (`hazard` and `learned`, as in [the parameters "
+            "of runs](reference/parameters/index.md))",
         group="prediction", shown="synthetic|recorded|hazard|NAME|FILE",
     )  # fmt: skip
     prediction_accuracy: Share = setting(
         0.765, "Accuracy of synthetic predictions, 0 to 1; replaced by the column predicted of "
                "the failure log, if it exists",
-        about="of synthetic predictions; where the failure log has a column `predicted`, that "
-        "counts",
+        about="accuracy of synthetic predictions; if the failure log has a column `predicted`, "
+        "that column is used instead",
         shown="A", label="Prediction accuracy A",
     )  # fmt: skip
     prediction_error: Literal["early", "two-sided"] = setting(
@@ -101,9 +101,8 @@ class VirtualParameters(BaseModel):
     predict_every: Positive | None = setting(
         None, "Also ask a trained predictor at this interval, besides at starts and node "
               "failures",
-        about="between two more questions about all nodes to a predictor that has learned; "
-            "without them it is asked at the start and after each failure (footnote 1 of the "
-            "paper)",
+        about="interval at which a trained predictor is also asked about all nodes, besides at "
+            "the start and after each failure (footnote 1 of the paper)",
         unit="s", unset="no more", rare=True,
     )  # fmt: skip
     lead: Seconds | None = setting(
@@ -113,15 +112,15 @@ class VirtualParameters(BaseModel):
     migration: Annotated[str, MIGRATIONS] = setting(
         "stop-and-copy", "How tasks migrate: stopped (stop-and-copy), live (pre-copy), or not "
                          "at all",
-        about="how tasks move: without progress meanwhile, live, or not at all",
+        about="how tasks move: stopped (`stop-and-copy`), live (`pre-copy`), or not at all",
     )  # fmt: skip
     migration_cost: Seconds = setting(
         12, "Duration of a migration, without {vm_memory}", unit="s", label="Time of a migration"
     )
     vm_memory: Amount | None = setting(
         None, "Memory of a virtual machine, which determines the duration of a migration",
-        about="memory of a virtual machine; then `link`, and for `pre-copy` `dirty_rate`, tell "
-        "what a move takes",
+        about="memory of a virtual machine; with it, `link` (and for `pre-copy` `dirty_rate`) "
+        "determines the duration of a move",
         unit="MiB", label="Memory of a virtual machine",
     )  # fmt: skip
     link: Amount = setting(
@@ -140,21 +139,21 @@ class VirtualParameters(BaseModel):
     tau: Literal["told", "learned"] = setting(
         "told", "Assumed duration of a migration: the true one (told), or {migration_cost} at "
                 "first and then learned from past migrations (learned)",
-        about="what a move is believed to take, where a node is chosen and left in time: what it "
-            "does, or [what was learned](models/virtual-machines/index.md#learned-tau) from "
-            "the moves made, and `migration_cost` before the first; `vm_memory` tells what "
-            "they take", rare=True,
+        about="assumed duration of a move when nodes are chosen and left: the true one (`told`), "
+            "or `migration_cost` at first and then [learned](models/virtual-machines/index.md"
+            "#learned-tau) from past moves (`learned`); `vm_memory` determines the true one",
+        rare=True,
     )  # fmt: skip
     overload_limit: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = setting(
         None, "Share of processors in use above which tasks leave a node, if it lasts longer "
               "than {overload_hold}",
-        about="share of its processors in use above which a node is too busy; after "
+        about="share of processors in use above which a node is overloaded; after "
         "`overload_hold` [one task leaves it](models/virtual-machines/index.md#overload)",
         shown="SHARE", unset="no node is", allowed="whole thousandths", rare=True,
     )  # fmt: skip
     overload_hold: Positive = setting(
         300, "How long a node may be above {overload_limit}",
-        about="for how long a node may be above `overload_limit`", unit="s", rare=True,
+        about="how long a node may be above `overload_limit`", unit="s", rare=True,
     )  # fmt: skip
     past_deadline: Literal["stop", "run"] = setting(
         "stop", "What happens to tasks at their deadline", rare=True,
@@ -193,7 +192,7 @@ class VirtualParameters(BaseModel):
     min_runtime: MinRuntime = 1
     seed: SeedNumber = setting(
         1, "Seed of the random numbers",
-        about="of synthetic predictions and of random choices",
+        about="seed of synthetic predictions and of random choices",
         group="machine",
     )  # fmt: skip
 

@@ -49,19 +49,19 @@ def read_ras(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> RasLog:
-    """Read an event log of any form in `FORMATS`.
+    """Read an event log of any format in `FORMATS`.
 
     Parameters
     ----------
-    path : the file, packed or not; it is read in chunks, and only small numbers are kept
+    path : the file, compressed or not; it is read in chunks, and only numbers stay in memory
     format : name of the format (default: detected)
-    system : which system; no form that is known holds several
+    system : which system; no known format holds several
     start : time 0, as a date such as ``2005-06-05`` or in the log's own seconds; without it the
         first record of a log with dates, the log's own 0 of one that counts seconds
     days : length of the window [start, start + days)
-    severity : the least that is kept; the places of all records stay known
+    severity : minimum severity of records to read; the places of all records stay known
     templates : ``masked``: a kind is facility and message without numbers, addresses and paths;
-        ``drain``: those grouped by Drain (extra ``templates``); ``none``: no look at messages
+        ``drain``: those grouped by Drain (extra ``templates``); ``none``: messages are ignored
     year : of the first line of a log whose times have none; without it such a log has no dates
     strict : whether a line that must be left out is an error
     progress : called with (done, of how many)
