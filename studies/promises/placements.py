@@ -66,8 +66,8 @@ def least_claims(runs: pl.DataFrame) -> tuple[Claim, ...]:
                 why="The paper does not say how; here nodes are taken one by one, by their own "
                 "risk. A node that fails first hides what comes later on others, so that another "
                 "set can have less. --placement least finds it.",
-                rests=f"{offers['seed'].n_unique()} draws of the predicted failures, a and U of "
-                f"{len(offers) // offers['seed'].n_unique()} pairs, each offer of these runs",
+                rests=f"{offers['seed'].n_unique()} draws of the predicted failures, "
+                f"{len(offers) // offers['seed'].n_unique()} pairs of a and U, every offer",
             )
         )  # fmt: skip
     return tuple(made)

@@ -172,8 +172,8 @@ OF_NETWORK: Final = (
         "network, gain", "5.2",
         "with the network's predictions best-fit completes more than the cluster did",
         network_gain,
-        "A forecast that comes late is a miss, and best-fit puts its tasks just before it. All "
-        "seeds share one year of failures here: the intervals are those of jobs alone.",
+        "A late forecast is a miss, and best-fit schedules its tasks to end just before it. All "
+        "seeds share one year of failures here: the intervals cover jobs only.",
     ),
 )  # fmt: skip
 """About the paper's predictor, on the real failures."""
@@ -181,19 +181,19 @@ OF_NETWORK: Final = (
 
 RESTS: Final = (
     "generated years (jobs as the paper describes them, load 0.3; failures like LANL's), {seeds} "
-    "seeds, paired; intervals at 95 %"
+    "seeds, paired; 95 % intervals"
 )
 RESTS_OTHERWISE: Final = {
     "once": "random-select that stays, with hourly checkpoints; generated years, {seeds} seeds",
     **dict.fromkeys(
         ("level, jobs", "level, tasks", "above the log"),
-        "generated years at several rates, loads and widths of tasks, {seeds} seeds; intervals at "
-        "95 %",
+        "generated years at several rates, loads and widths of tasks, {seeds} seeds; 95 % "
+        "intervals",
     ),
-    "network, accuracy": "LANL's failures: trained on 2003-09 to 2004-08, judged on the 307 of the "
-    "year after",
+    "network, accuracy": "LANL's failures: trained on 2003-09 to 2004-08, tested on the 307 of the "
+    "following year",
     "network, gain": "the 307 failures of LANL's year and generated jobs, {seeds} seeds of jobs; "
-    "intervals at 95 % are those of jobs alone",
+    "95 % intervals cover jobs only",
 }
 """On what verdicts rest."""
 

@@ -194,10 +194,10 @@ def telling(predicted: list[float], observed: list[float]) -> pl.DataFrame:
 def test_accuracy() -> None:
     (good,) = claims.accuracy(telling([0.9, 0.8], [1.0, 0.8]))
     assert good.verdict == HOLDS
-    assert good.measured.startswith("95.0 % of each host and hour, windows of 1 to 10 h; 94.4 % of")
+    assert good.measured.startswith("95.0 % per host and hour, windows of 1 to 10 h; 94.4 % for")
     (part,) = claims.accuracy(telling([0.5, 0.8, 0.3], [0.2, 1.0, 0.0]))
-    # Of each: errors of 150 and 20 %; together: 1.3 / 1.2; a cell that never stays does not count.
-    assert "15.0 % of each" in part.measured
+    # Per host and hour: errors of 150 and 20 %; together: 1.3 / 1.2; a cell that never stays does not count.
+    assert "15.0 % per host and hour" in part.measured
     assert "91.7 % of all hosts together" in part.measured
     assert "80.0 % but for the 1 of 2 cells" in part.measured
     assert part.measured.endswith("(-50.0 %)")
