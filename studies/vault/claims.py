@@ -226,6 +226,6 @@ def _parts(found: Found) -> Claim:
         f"{name}, simulated",
         Finding("makespan with all parts, shorter than with " + "; ".join(told),
                 CONFIRMED.of(good)),
-        "the code costs time, as copies do: what it buys is that checkpoints are there, which "
-        "counts where hosts are away (Grid'5000) and not where owners only use them",
+        "the code costs time, as copies do: it buys survival of checkpoints, which matters where "
+        "hosts go away (Grid'5000) and not where owners merely use them",
     )  # fmt: skip
