@@ -196,10 +196,11 @@ def test_accuracy() -> None:
     assert good.verdict == HOLDS
     assert good.measured.startswith("95.0 % per host and hour, windows of 1 to 10 h; 94.4 % for")
     (part,) = claims.accuracy(telling([0.5, 0.8, 0.3], [0.2, 1.0, 0.0]))
-    # Per host and hour: errors of 150 and 20 %; together: 1.3 / 1.2; a cell that never stays does not count.
+    # Per host and hour: errors of 150 and 20 %; together: 1.3 / 1.2; a cell that never stays does
+    # not count.
     assert "15.0 % per host and hour" in part.measured
-    assert "91.7 % of all hosts together" in part.measured
-    assert "80.0 % but for the 1 of 2 cells" in part.measured
+    assert "91.7 % for all hosts together" in part.measured
+    assert "80.0 % without the 1 of 2 cells" in part.measured
     assert part.measured.endswith("(-50.0 %)")
     assert part.verdict == PARTLY
     (bad,) = claims.accuracy(telling([0.5], [1.0]))
