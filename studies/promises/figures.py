@@ -131,7 +131,7 @@ def figure_ablation(runs: pl.DataFrame) -> Figure:
         row[0].set_ylim(len(VARIANTS) - 0.5, -0.5)
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8.5)
-    title = "Which mechanism does what (negotiation: U = 0.9, else 0)"
+    title = "Which part does what (negotiation: U = 0.9, else 0)"
     headed(figure, title)
     return figure
 
@@ -183,7 +183,7 @@ def figure_calibration(promises: pl.DataFrame) -> Figure:
             axes, f"a = {accuracy:g}, U = {risk:g}", "Promised probability (bin mean)", "Share kept"
         )
     figure.axes[1].legend(frameon=False, fontsize=8.5, loc="upper left")
-    title = "Are the promises honest? Share kept by promise, over all draws"
+    title = "Are the promises honest? Kept beside promised, over all draws"
     headed(figure, title)
     return figure
 
