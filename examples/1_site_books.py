@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A site's books
 #
-# What do a site's own records tell? Here two weeks of generated failures stand in for them;
-# on a Slurm cluster it is `fs.site_report(slurm=True)`.
+# What do a site's own records show? Here two weeks of generated failures stand in for them;
+# on a Slurm cluster, use `fs.site_report(slurm=True)`.
 # %%
 import forestall as fs
 

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A fleet's ETTR
 #
-# Effective training time ratio: of all time, the share that moves the training forward. How does
-# it fall with the number of nodes, and what do faster checkpoints buy?
+# The effective training time ratio (ETTR) is the share of wall-clock time that advances the
+# training. How does it fall with the number of nodes, and what do faster checkpoints gain?
 # %%
 import polars as pl
 
@@ -22,7 +22,7 @@ for nodes in (32, 128, 512, 2048):
         )
 pl.DataFrame(rows)
 # %% [markdown]
-# When does a run of ten days on 512 nodes end?
+# When does a run with ten days of work on 512 nodes end?
 # %%
 law = fs.completion_time(
     10 * 86_400, 60 * 86_400, nodes=512, interval=3600, cost=120, restart=300, downtime=600

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A predictor of your own
 #
-# Any object with five methods takes part in the promise policy. This one counts each node's
-# failures so far.
+# Any object with these five methods can serve the promise policy as a predictor. This one counts
+# each node's failures so far.
 # %%
 import numpy as np
 
@@ -10,7 +10,7 @@ import forestall as fs
 
 
 class Rates:
-    """Each node fails at the rate that it has had so far."""
+    """Each node fails at its rate so far."""
 
     def __init__(self, nodes, prior_days=60.0):
         self.count = np.zeros(nodes)

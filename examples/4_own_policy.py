@@ -1,7 +1,8 @@
 # %% [markdown]
 # # A policy of your own
 #
-# A policy says in which order jobs wait. Shortest first, beside the compiled policies:
+# A policy sets the order in which jobs wait. This one, shortest job first, runs beside the compiled
+# policies:
 # %%
 import polars as pl
 
@@ -9,7 +10,7 @@ import forestall as fs
 
 
 class ShortestFirst(fs.Policy):
-    """The shortest estimate first; nobody passes the first one."""
+    """Shortest estimate first; no job passes the head of the queue."""
 
     def order(self, job):
         return job.estimate

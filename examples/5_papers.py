@@ -2,8 +2,8 @@
 # # The promise paper's main figure, small
 #
 # Oliner et al. (DSN 2005) asked what failure prediction is worth to a scheduler that promises
-# deadlines: quality of service and lost work against the accuracy of prediction. The paper's logs
-# are replaced by generated ones; `python -m studies promises` redoes all figures from real logs.
+# deadlines: quality of service and lost work over prediction accuracy. Generated logs replace the
+# paper's; `python -m studies promises` redraws all figures from real logs.
 # %%
 import polars as pl
 
@@ -26,6 +26,6 @@ for accuracy in (0.0, 0.5, 1.0):
 table = pl.DataFrame(rows)
 table
 # %% [markdown]
-# The claim: a perfect prediction loses no more work than none.
+# Check: perfect prediction loses no more work than no prediction.
 # %%
 assert table["lost work, node-hours"][-1] <= table["lost work, node-hours"][0]

@@ -18,8 +18,8 @@ STUDIES: Final = fs.Entries(
         StudyEntry(
             "promises",
             "Oliner et al., DSN 2005",
-            "Oliner et al., DSN 2005: Figures 1 to 12, and its claims beside what is measured "
-            "here.",
+            "Oliner et al., DSN 2005: Figures 1 to 12, and the paper's claims compared with our "
+            "measurements.",
             "studies/promises/index.md",
             options=(DATA, WORKERS, ON),
             examples=("--data traces --out promises",),
@@ -28,7 +28,7 @@ STUDIES: Final = fs.Entries(
         StudyEntry(
             "queues",
             "Hacker and Meglicki, HPDC 2007",
-            "Hacker and Meglicki, HPDC 2007: Tables 1 to 5 and Figures 1 to 9, and why they "
+            "Hacker and Meglicki, HPDC 2007: Tables 1 to 5 and Figures 1 to 9, and why our numbers "
             "differ.",
             "studies/queues/index.md",
             options=(DATA,),
@@ -40,39 +40,41 @@ STUDIES: Final = fs.Entries(
         StudyEntry(
             "assessment",
             "Brandt et al., Sandia",
-            "Brandt et al., Sandia: is memory worth acting on? Figures 2 and 3 on machines of "
+            "Brandt et al., Sandia: is memory worth acting on? Figures 2 and 3 on machines with "
             "known truth.",
             "studies/assessment/index.md",
-            options=(Option("seed", int, "Of the generated machines.", 1, metavar="N", least=0),),
+            options=(
+                Option("seed", int, "Seed of the generated machines.", 1, metavar="N", least=0),
+            ),
             examples=("--out assessment",),
             counts="machines",
         ),
         StudyEntry(
             "availability",
             "Bagchi et al., availability",
-            "Bagchi et al., cycle sharing: accuracy of temporal reliability, against linear "
-            "models, noise and training. Without --data on generated hosts alone.",
+            "Bagchi et al., cycle sharing: accuracy of temporal reliability, compared with linear "
+            "models, with noise and by training. Without --data on generated hosts alone.",
             "studies/availability/index.md",
-            options=(DATA, quick("Fewer hosts and windows: a first look in seconds.")),
+            options=(DATA, quick("Fewer hosts and windows: takes a few seconds.")),
             examples=("--data traces --out availability", "--quick"),
             counts="windows",
         ),
         StudyEntry(
             "virtual",
             "Fu and Xu, ARES 2009",
-            "Fu and Xu, ARES 2009: jobs and tasks completed against prediction accuracy, and where "
-            "each strategy begins to pay. Without --data on generated failures alone. An "
-            "interrupted study continues.",
+            "Fu and Xu, ARES 2009: jobs and tasks completed over prediction accuracy, and where "
+            "each strategy begins to pay. Without --data on generated failures alone. Continues "
+            "after an interruption.",
             "studies/virtual/index.md",
             options=(
                 DATA,
                 Option(
                     "usage",
                     Path | None,
-                    "LANL's usage log of system 20: its jobs are simulated too. Needs --data.",
+                    "LANL's usage log of system 20: runs its jobs, too. Needs --data.",
                     metavar="FILE",
                 ),
-                quick("Fewer days and seeds: a first look within a minute."),
+                quick("Fewer days and seeds: takes under a minute."),
                 WORKERS,
                 ON,
             ),
@@ -86,8 +88,8 @@ STUDIES: Final = fs.Entries(
             "cycle-sharing",
             "Bagchi et al., cycle sharing",
             "Bagchi et al., cycle sharing: makespan, failures and unscheduled jobs under "
-            "Condor-style matchmaking, Falcon and an omniscient scheduler, and why. Without --data "
-            "on generated hosts alone. An interrupted study continues.",
+            "Condor-style matchmaking, Falcon and an omniscient scheduler, with reasons. Without "
+            "--data on generated hosts alone. Continues after an interruption.",
             "studies/cycle-sharing/index.md",
             options=(
                 DATA,
@@ -95,11 +97,11 @@ STUDIES: Final = fs.Entries(
                     "contention",
                     str | None,
                     "Measure on this host what a guest takes from its owner (3 min, all cores), "
-                    "leave it out, or read it from a folder of forestall calibrate "
-                    "(default: measure; none with --quick).",
+                    "skip it, or read it from a folder of forestall calibrate (default: measure; "
+                    "none with --quick).",
                     metavar="measure|none|DIR",
                 ),
-                quick("Fewer hosts, days and seeds: a first look in seconds."),
+                quick("Fewer hosts, days and seeds: takes a few seconds."),
                 WORKERS,
                 ON,
             ),
@@ -108,16 +110,16 @@ STUDIES: Final = fs.Entries(
         StudyEntry(
             "contention",
             "Bagchi et al., contention",
-            "Bagchi et al., cycle sharing: what a guest at each priority takes from an owner who "
-            "works with real programs on the same core, and what policies make of it. Measured on "
-            "this host, about 30 min, one core. An interrupted study continues.",
+            "Bagchi et al., cycle sharing: what a guest at each priority takes from an owner with "
+            "real programs on the same core, and what policies make of it. Measured on this host, "
+            "about 30 min, one core. Continues after an interruption.",
             "studies/contention/index.md",
             options=(
                 Option(
-                    "seed", int, "Random seed of times, orders and files.", 1, metavar="N", least=0
+                    "seed", int, "Seed of think times, orders and files.", 1, metavar="N", least=0
                 ),
                 Option("core", int | None, "Core to use (default: the last).", metavar="N"),
-                quick("Two programs and three loads, measured once: a first look within a minute."),
+                quick("Two programs, three loads, once: takes under a minute."),
             ),
             examples=("--out contention", "--quick", "--core 1"),
             counts="owners",
@@ -125,21 +127,22 @@ STUDIES: Final = fs.Entries(
         StudyEntry(
             "vault",
             "Bagchi et al., checkpoints",
-            "Bagchi et al., cycle sharing: checkpoints on shared hosts beside a dedicated server, "
-            "the submitting machine and the own disk, simulated and with real storage daemons. "
-            "Without --data on generated hosts alone. An interrupted study continues.",
+            "Bagchi et al., cycle sharing: checkpoints on shared hosts compared with a dedicated "
+            "server, the submitting machine and the host's own disk, simulated and with real "
+            "storage daemons. Without --data on generated hosts alone. Continues after an "
+            "interruption.",
             "studies/vault/index.md",
             options=(
                 DATA,
                 Option(
                     "network",
                     str | None,
-                    "Measure with storage daemons in network namespaces (15 min, as root), leave "
-                    "it out, or read it from a folder of this study (default: measure; none with "
+                    "Measure with storage daemons in network namespaces (15 min, as root), skip "
+                    "it, or read it from a folder of this study (default: measure; none with "
                     "--quick).",
                     metavar="measure|none|DIR",
                 ),
-                quick("Fewer hosts, days and seeds: a first look in seconds."),
+                quick("Fewer hosts, days and seeds: takes a few seconds."),
                 WORKERS,
                 ON,
             ),

@@ -28,16 +28,16 @@ __all__ = ["STUDY", "Plan"]
 
 LEAD: Final = (
     "The logs of the paper's machine are not public. Machines of its size were generated instead, "
-    "whose nodes lose memory to some jobs; what was put in is known, so the method can be checked "
+    "whose nodes lose memory to some jobs; the truth is known, so the method can be checked "
     "against it."
 )
 LOOP: Final = (
-    "Means of a machine. Saved: of the node-hours of jobs that memory kills where nothing is done. "
-    "Counted: the same in the record of the machine left alone."
+    "Means per machine. Saved: of the node-hours of jobs that memory kills without any action. "
+    "Counted: the same, computed from the record of the machine without actions."
 )
 COUNTED: Final = (
-    "The idle periods before a node's first job count, for a job follows them; those after its "
-    "last job do not."
+    "The idle period before a node's first job counts, since a job follows it; the period after "
+    "its last job does not."
 )
 
 

@@ -63,7 +63,7 @@ def significance(played: Played) -> Finding:
     fits = at_least > UNLIKELY and found.exceed <= 5 * paper.EXCEED
     return Finding(
         f"{found.exceed} of {found.draws:,} (p = {found.p_value:.2g}) for {one} and {two} periods "
-        f"of area {found.auc:.3f}; {often:.1f} are expected, and 2 or more come in "
+        f"of area {found.auc:.3f}; {often:.1f} are expected, and 2 or more occur in "
         f"{100 * at_least:.0f} % of such tests",
         WORDS.of([fits]),
     )
@@ -104,8 +104,8 @@ def diagonal(played: Played) -> Finding:
     enough = covered / len(machines) > 0.85
     good = near and p > UNLIKELY and enough
     return Finding(
-        f"mean area {areas.mean():.3f} +- {2 * error:.3f} on {len(machines)} machines without a "
-        f"relation; {covered} of {len(machines)} intervals (95 %) hold 0.5; p-values uniform "
+        f"mean area {areas.mean():.3f} ± {2 * error:.3f} on {len(machines)} machines without a "
+        f"relation; {covered} of {len(machines)} intervals (95 %) contain 0.5; p-values uniform "
         f"(Kolmogorov-Smirnov p = {p:.2f})",
         "confirmed" if good else "in part" if near else "not confirmed",
     )
@@ -161,8 +161,8 @@ def bend(played: Played) -> Finding:
     part = f"{100 * max(own, 0):.0f} %"
     return Finding(
         f"20 % of the periods bring {_range(without, 0)} % on the same machines without any "
-        f"relation, {100 * mean:+.1f} +- {200 * error:.1f} points with one, {part} of what "
-        f"lies above acting at random; dealing failures out anew predicts {_range(blind, 0)} %",
+        f"relation, {100 * mean:+.1f} ± {200 * error:.1f} points with one, {part} of the "
+        f"height above random actions; permuting the failures predicts {_range(blind, 0)} %",
         "confirmed" if sure and own > 0.5 else "in part" if sure and own > 0.1 else "not confirmed",
     )
 
@@ -176,9 +176,9 @@ def action_cost(played: Played) -> Finding:
     ratio = float(np.mean(np.array(metric) / np.array(random)))
     good = all(a > b for a, b in (*zip(metric, random, strict=True), *((m, r) for r, m in truly)))
     return Finding(
-        f"acting at random loses from {_range(random, 2)} node-hours an action on, acting by the "
+        f"random actions lose from {_range(random, 2)} node-hours an action on, actions by the "
         f"metric (in 5 % of the periods or more) from {_range(metric, 2)} on: {ratio:.1f} times; "
-        f"if only what memory destroyed is saved, from {_range([r for r, _ in truly], 2)} and from "
+        f"counting only what memory destroyed, from {_range([r for r, _ in truly], 2)} and from "
         f"{_range([m for _, m in truly], 2)} on",
         "confirmed" if good else "in part",
     )
@@ -197,7 +197,7 @@ def truth(played: Played) -> Finding:
     )
     return Finding(
         f"of {failed:,} failed jobs memory killed {killed:,} ({100 * part:.0f} %); the "
-        f"answering period was on the node that truly lacked most for {100 * share:.0f} % of "
+        f"blamed period was on the node truly shortest of memory for {100 * share:.0f} % of "
         f"these; area {_range(areas)} for killed against completed jobs",
         WORDS.of([part * share > MOSTLY, tells and share > 0.5]),
     )
@@ -239,8 +239,8 @@ def loop(played: Played) -> Finding:
     share, counted = reboot["saved_share"], reboot["static_saved_share"]
     low, high = reboot["net_per_month_ci_node_hours"]
     return Finding(
-        f"rebooting from {paper.THRESHOLD:g} on: the record says {reboot['static_actions']:,.0f} "
-        f"actions for {100 * counted:.0f} % of what memory destroys, played it is "
+        f"rebooting from {paper.THRESHOLD:g} on: the record gives {reboot['static_actions']:,.0f} "
+        f"actions for {100 * counted:.0f} % of what memory destroys, simulated it is "
         f"{reboot['actions']:,.0f} for {100 * share:.0f} % ({actions:.1f} times fewer), "
         f"{reboot['net_per_month_node_hours']:,.0f} node-hours a month "
         f"({low:,.0f} to {high:,.0f}); placing jobs on the nodes with the lowest memory saves "
@@ -249,15 +249,13 @@ def loop(played: Played) -> Finding:
     )
 
 
-SAMPLE: Final = (
-    "the paper's counts and area; one sample of that size and area, its order drawn anew"
-)
+SAMPLE: Final = "the paper's counts and area; one sample of that size and area, its order permuted"
 RELATED: Final = "all generated machines with a relation; ranges are minimum to maximum"
 UNRELATED: Final = "all generated machines without a relation; ranges are minimum to maximum"
 PAIRS: Final = "pairs of generated machines that differ in the relation alone; two standard errors"
 TRUTH: Final = "the truth of the generated machines with a relation"
 
-LOOPED: Final = "closed-loop runs of as many generated machines; 95 % over machines"
+LOOPED: Final = "closed-loop runs of as many generated machines; 95 % intervals over machines"
 
 ASKED: Final = (
     Asked(
@@ -268,81 +266,81 @@ ASKED: Final = (
     Asked(
         "predictivity", "4.4", "Memory predicts failures better than chance, modestly",
         predictivity, paper=f"area {paper.AREA}", rests=RELATED,
-        why="Most failures of the scenario have other causes, as the paper supposes of its own, so "
-        "even perfect knowledge of memory gives a modest area; one machine in 16 days need not "
-        "show it.",
+        why="Most failures of the scenario have other causes, as the paper assumes for its own, so "
+        "even perfect knowledge of memory gives a modest area; one machine may not show it "
+        "in 16 days.",
     ),
     Asked(
         "diagonal", "4.4", "Without a relation the ROC curve is the diagonal on average",
         diagonal, paper="area 0.5", rests=UNRELATED,
-        why="The permutation test takes periods as independent, which they nearly are here.",
+        why="The permutation test assumes independent periods; here they nearly are.",
     ),
     Asked(
         "bias", "4.4",
-        "With Case III in it the ROC curve would be biased, for jobs go to the highest nodes",
+        "With Case III the ROC curve would be biased, because jobs go to the highest nodes",
         bias, paper="no number", rests=UNRELATED,
-        why="Case III is made of the nodes that another node of the same job outdid.",
+        why="Case III consists of the nodes that another node of the same job exceeds.",
     ),
     Asked(
         "rise", "4.4, Figure 3", "The net benefit rises monotonically, so acting always seems best",
         rise, paper="rises to the end", rests=RELATED,
-        why="An action is free but for what a period lacks to 90 s, which is next to nothing.",
+        why="An action costs only the time by which a period is shorter than 90 s: almost nothing.",
     ),
     Asked(
         "knee", "4.4, Figure 3",
         "Acting in the worst 20 % of the idle periods brings about 80 % of the gain",
         knee, paper=f"{100 * paper.PART:.0f} %", rests=RELATED,
-        why="How much depends on how wide and long the jobs are that high nodes answer for, which "
-        "the paper does not state.",
+        why="It depends on the width and length of the jobs attributed to high nodes, which the "
+        "paper does not state.",
     ),
     Asked(
         "threshold", "4.4", "Rebooting 20 % of the time is a threshold of active memory of 0.09",
         threshold, paper=f"{paper.THRESHOLD}", rests=RELATED,
-        why="How much idle nodes use, and how fast they lose memory, were chosen to give the "
+        why="The memory use of idle nodes and the speed of leaks were chosen to give the "
         "paper's mean and deviation, not its quantiles.",
     ),
     Asked(
         "bend", "4.4, Figure 3",
         "The strong bend of the curve shows the value of the predictive method",
         bend, paper="a strong bend", rests=PAIRS,
-        why="The curve bends without prediction: a period with a high value answers for more jobs "
-        "and wider ones, because each job goes to its highest node. It is the bias that the "
-        "paper keeps out of Figure 2, at work in Figure 3. A curve must be put beside that of "
-        "the same actions with the failures dealt out anew, not beside acting at random.",
+        why="The curve bends without prediction: a period with a high value is charged with more "
+        "and wider jobs, because each job goes to its highest node. The paper keeps this bias out "
+        "of Figure 2, but it shapes Figure 3. Compare a curve with that of the same actions with "
+        "permuted failures, not with random actions.",
     ),
     Asked(
         "action_cost", "4.4",
         "With costs of rebooting, moderate intelligent rebooting pays where random does not",
         action_cost, paper="could well remain positive", rests=RELATED,
-        why="As the curve bends, the first actions bring more each than the average. The nominal "
-        "curve owes that to attribution (the claim above), but it holds of what memory truly "
-        "destroyed as well, and by a wider margin.",
+        why="Because the curve bends, the first actions bring more than the average action. For "
+        "the nominal curve, attribution explains that (the claim above), but it also holds for "
+        "what memory truly destroyed, and by a wider margin.",
     ),
     Asked(
         "truth", "4.2, rules 2 and 4",
         "A failed job was caused by its node with the highest memory in the preceding idle time",
         truth, paper="taken to be so", rests=TRUTH,
         why="Where memory was the cause the rule mostly names the right node, and ranks such jobs "
-        "well. Most failures had another cause; rule 4, by which all are memory's, is what "
-        "makes the area of all failures modest.",
+        "well. Most failures had another cause; rule 4, which attributes all of them to "
+        "memory, makes the area of all failures modest.",
     ),
     Asked(
         "saved", "4.4",
         "The vertical axis is nominal: realistic benefits are smaller by a suitable factor",
         saved, paper="a suitable factor", rests=TRUTH,
-        why="The factor is the share of what is lost that acting can prevent (--scale). One factor "
-        "for the whole curve is too little: the worst periods hold more of what memory destroyed "
-        "than of what the axis counts, so the first actions are worth more than a curve scaled "
-        "down says.",
+        why="The factor is the share of the loss that actions can prevent (--scale). One factor "
+        "for the whole curve is not enough: the worst periods contain more of what memory "
+        "destroyed than of what the axis counts, so the first actions are worth more than a "
+        "scaled curve shows.",
     ),
     Asked(
         "loop", "6",
-        "What predicting and responding brings cannot be evaluated directly from historical data "
-        "in which nobody responded",
+        "The benefit of predicting and responding cannot be evaluated directly from historical "
+        "data in which nobody responded",
         loop, paper="no number", rests=LOOPED,
-        why="A node that is cleaned stays clean, so later idle periods ask for no action; and one "
-        "that loses memory to the job just before has no idle period in between, or one that is "
-        "over before the first sample.",
+        why="A cleaned node stays clean, so later idle periods need no action. A node that loses "
+        "memory to the job just before has no idle period in between, or one that ends before "
+        "the first sample.",
     ),
 )  # fmt: skip
 

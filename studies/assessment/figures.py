@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 NAMES: Final = {
     "figure-1.png": "Active memory of the node on which memory ran out most often; shaded by how "
     "its jobs ended, white is idle, crosses are out-of-memory events.",
-    "figure-2.png": "ROC curve of active memory over Cases I and II, beside chance.",
+    "figure-2.png": "ROC curve of active memory over Cases I and II, compared with chance.",
     "figure-3.png": "Net benefit of rebooting over the share of idle periods; orange: the same "
-    "actions if memory said nothing.",
+    "actions if memory is unrelated to failures.",
     "with-and-without.png": "The curve of Figure 3 on the same machines with and without a "
     "relation of memory to failures: the bend is nearly the same.",
-    "action-cost.png": "Net benefit when every action costs something of its own.",
+    "action-cost.png": "Net benefit when each action has a cost of its own.",
     "no-relation.png": "Machines without a relation: areas with their intervals, and p-values "
-    "beside the uniform law.",
-    "closed-loop.png": "What policies save and how often they act: played (filled), and counted in "
-    "the record of the machine left alone (hollow).",
+    "compared with the uniform law.",
+    "closed-loop.png": "What policies save and how often they act: simulated (filled), and counted "
+    "from the record of the machine without actions (hollow).",
 }
 """What each figure shows."""
 CORES: Final = 14

@@ -77,12 +77,12 @@ def statistics(hosts: Sequence[Host]) -> Claim:
         "statistics",
         "405 to 453 unavailabilities a machine in 3 months: 69 to 79 % CPU, 19 to 30 % memory, "
         "0 to 3 % revocation",
-        f"{min(totals)} to {max(totals)} a machine; {', '.join(words)} (the generator is made to "
-        "give this; the states are found again from its samples)",
+        f"{min(totals)} to {max(totals)} a machine; {', '.join(words)} (the generator is built to "
+        "give this; the states are derived again from its samples)",
         HOLDS if all(good) else PARTLY,
         section="Evaluation of Availability Prediction",
         where=f"{GENERATED_SET}, {len(hosts)} machines, {days:,.0f} machine-days",
-        rests=f"{len(hosts)} generated hosts of one seed, made to give it",
+        rests=f"{len(hosts)} generated hosts of one seed, built to give this",
     )
 
 
@@ -95,7 +95,7 @@ def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
             if len(mine) == 0:
                 continue
             words, measured = [], []
-            for each, what in ((True, "of each host and hour"), (False, "of all hosts together")):
+            for each, what in ((True, "per host and hour"), (False, "for all hosts together")):
                 errors = relative_errors(mine, each=each)
                 mean = 1 - float(errors["error"].to_numpy().mean())
                 worst = errors.sort("error")[-1]
@@ -106,7 +106,7 @@ def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
                     f"{worst['length_h'][0]:g} h, {days})"
                 )
             floor = relative_errors(mine, each=True, truth="drawn")["error"].to_numpy().mean()
-            words.append(f"chance alone leaves {share(1 - float(floor))} of each host and hour")
+            words.append(f"chance alone leaves {share(1 - float(floor))} per host and hour")
             good = sum(value > ACCURACY for value in measured)
             yield Claim(
                 "accuracy",
@@ -115,8 +115,8 @@ def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
                 (FAILS, PARTLY, HOLDS)[good],
                 section="Prediction Accuracy",
                 where=name,
-                rests="half of the days for training, the rest for test; one seed; what chance "
-                "alone leaves for comparison",
+                rests="half of the days for training, the rest for testing; one seed; compared "
+                "with what chance alone leaves",
             )
 
 
@@ -143,7 +143,7 @@ def ahead(rows: pl.DataFrame) -> Iterator[Claim]:
             CONFIRMED.of(beaten),
             section="Comparison with Linear Time Series Models",
             where=f"{GENERATED_SET}, {rows['host'].n_unique()} machines",
-            rests="the same days of training for all models, windows of 1 to 10 h on weekdays and "
+            rests="the same training days for all models, windows of 1 to 10 h on weekdays and "
             "weekends",
         )
 
@@ -192,8 +192,8 @@ def light(watching: tuple[float, float] | None, seconds: int) -> Claim:
     """What watching a host costs it."""
     name, claim = "light", "monitoring takes at most 1 % of CPU and 1 % of memory"
     where = "the machine that ran this"
-    rests = "an agent that samples every 6 s, on one machine; its start, and its learning once an "
-    rests += "hour, are not in it"
+    rests = "an agent that samples every 6 s, on one machine, without its start and "
+    rests += "its hourly learning"
     if watching is None:
         words, verdict = "not measured", UNCLEAR
     else:

@@ -13,33 +13,33 @@ from studies.availability.study import COARSE, PLAIN, SEMI_MARKOV, relative_erro
 from studies.kit.text import Blocks, listing, share, table
 
 NOTES: Final = f"""\
-- A window begins at an hour of a day of test; windows that begin while the host is not available
-  are left out (no job can start then). TR observed is the share of the rest that stay available
-  throughout, TR predicted the mean of what the process, learned from the same clock window of the
-  days of training, says of the states that they begin in. Days of training come before all days of
-  test. Cells in which nothing was observed available have no relative error, and are left out.
-- "{SEMI_MARKOV}" counts stays up to the first failure of a window, "{PLAIN}"
-  those after it too, as the slides' formulas read. Where unavailabilities come in rows, as people's
-  work does, the pauses within a row are short, and the second takes every return to S1 or S2 for
-  the beginning of one. How much that matters depends on how they come in rows, which the slides do
-  not tell; the generator puts them into sessions of work.
-- "Chance alone": the same measure where the outcomes are drawn from what was predicted, that is,
-  of a prediction that is exactly right; the days of test are few.
-- The linear models are fitted to all days of training, the same that the process is learned from,
-  one value a {COARSE} s, and predict the states 1 to 5 of each window from all that came before
-  it; a value from 2.5 on is a failure, and a window without one counts as available. As in the
-  slides, AR is fitted by the equations of Yule and Walker and MA by Powell's method (least squares
-  of its one-step errors); beside them AR, MA and ARMA are of greatest likelihood. BM is the mean of
-  at most the last 8 values; LAST repeats the window of the same length before. A
-  forecast of means soon comes near the mean of all states, which is one that a job can run in: AR,
-  BM, MA and ARMA predict next to no failures, so that their lines coincide.
-- Noise: 1 to 10 false unavailabilities of 1 to 5 min each on one weekday of training, between 8:00
-  and 9:00; windows begin at 8:00.
-- {GRID_SET}: nodes up or down (one state in which a job can run), drawn of those that were watched
-  for at least {GRID_LEAST_DAYS} days; many downs are reboots by users. {PLANETLAB_SET}: slices of
+- Windows begin on the hour of a test day. Windows that begin while the host is unavailable are left
+  out, since no job can start then. Observed TR is the share of the remaining windows that stay
+  available throughout. Predicted TR is the mean prediction, for the states in which the windows
+  begin, of a process learned from the same clock window of the training days. Training days come
+  before all test days. Cells in which nothing was observed available have no relative error and are
+  left out.
+- "{SEMI_MARKOV}" counts stays up to the first failure of a window; "{PLAIN}"
+  also counts later ones, as the slides' formulas read. Where unavailabilities come in rows, because
+  people work in sessions, the pauses within a row are short, and the second reading predicts such a
+  short pause after every return to S1 or S2. The slides do not state how their unavailabilities
+  cluster; the generator puts them into sessions of work.
+- "Chance alone" is the same measure with outcomes drawn from the prediction: the score of an
+  exactly right prediction, given the few test days.
+- The linear models are fitted to the same training days, one value per {COARSE} s, and predict
+  states 1 to 5 of each window from all earlier values. A value of 2.5 or more is a failure; a
+  window without one counts as available. As in the slides, AR uses the Yule-Walker equations and MA
+  Powell's method (least squares of its one-step errors); AR, MA and ARMA by maximum likelihood are
+  shown too. BM is the mean of at most the last 8 values; LAST repeats the previous window of the
+  same length. A forecast of means soon approaches the mean of all states, and a job can run in that
+  state: AR, BM, MA and ARMA predict almost no failures, so their lines coincide.
+- Noise: 1 to 10 false unavailabilities of 1 to 5 min each on one training weekday between 8:00 and
+  9:00; windows begin at 8:00.
+- {GRID_SET}: nodes are up or down (one state in which a job can run), drawn from those observed for
+  at least {GRID_LEAST_DAYS} days; many outages are reboots by users. {PLANETLAB_SET}: slices of
   the same name seen on at least 4 weekdays are joined to one host; a slice's CPU stands for the
-  host's load, the days lie up to weeks apart, and there is no memory, no weekend and no outage in
-  it. With 2 to 4 days of training a host, only all hosts together say something.
+  host's load. The days lie up to weeks apart, with no memory, weekends or outages. With 2 to 4
+  training days a host, only all hosts together are informative.
 """
 
 

@@ -28,8 +28,8 @@ def sections(found: Found) -> dict[str, Blocks]:
 def trust(found: Found) -> str:
     """Return the noise, and what was not measured, in words."""
     absent = [name for name in found.plan.programs if name not in found.programs]
-    words = f"Linux {found.kernel}. An owner alone loses to nobody, from one turn to the next, "
-    words += f"{noise(found)}. Turns left out as others used the core: {found.left_out} of "
+    words = f"Linux {found.kernel}. Between two turns alone, an owner loses {noise(found)}. "
+    words += f"Turns left out because others used the core: {found.left_out} of "
     words += f"{found.turns.height}. "
     words += f"Programs that are not installed: {', '.join(absent) or 'none'}."
     return words

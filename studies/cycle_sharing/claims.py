@@ -113,7 +113,7 @@ _CONTENTION: Final = "Studies on Resource Contention: CPU"
 def contention(study: Contention) -> Iterator[Claim]:
     """There are two thresholds."""
     claim = "two thresholds Th1 and Th2 in the owner's load: below Th1 a guest does no harm, up to "
-    claim += "Th2 one at lowest priority does none (20 and 60 % in the model)"
+    claim += "Th2 a guest at lowest priority does no harm (20 and 60 % in the model)"
     if not study.points:
         yield Claim(
             "thresholds", claim, f"left out: {study.why}", UNCLEAR, where="this host",
@@ -165,7 +165,7 @@ def statistics(rows: pl.DataFrame) -> Iterator[Claim]:
             section="Evaluation of Availability Prediction",
             where=f"{one['hosts_of']}, {one['hosts']} machines, {one['days']:g} days",
             why=WHY["made"] if made else WHY["other hosts"],
-            rests="one draw of hosts; generated ones are made to give it",
+            rests="one draw of hosts; generated hosts are built to give this",
         )
 
 
@@ -174,13 +174,13 @@ def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
     for name in rows["set"].unique(maintain_order=True).to_list():
         told = accuracy_of(rows, name)
         words = (
-            f"{share(told.each)} of each host and hour, windows of 1 to 10 h; "
-            f"{share(told.together)} of all hosts together; chance alone leaves "
-            f"{share(told.chance)} of each"
+            f"{share(told.each)} per host and hour, windows of 1 to 10 h; "
+            f"{share(told.together)} for all hosts together; chance alone leaves "
+            f"{share(told.chance)} per host and hour"
         )
         if told.in_seldom is not None:
             words += (
-                f"; {share(told.in_others)} but for the {told.seldom} of {told.cells} cells in "
+                f"; {share(told.in_others)} without the {told.seldom} of {told.cells} cells in "
                 f"which hosts stay in at most a quarter of the windows ({share(told.in_seldom)})"
             )
         good = [told.each > ACCURACY, told.together > ACCURACY]
@@ -193,7 +193,7 @@ def accuracy(rows: pl.DataFrame) -> Iterator[Claim]:
             section="Prediction Accuracy",
             where=name,
             why="" if verdict == HOLDS else WHY["accuracy"],
-            rests="hosts of one seed, half of the days to learn from, the rest for test",
+            rests="hosts of one seed, half of the days for learning, the rest for testing",
         )
 
 
@@ -216,7 +216,9 @@ def between(found: Found, name: str, restart: str, by: str) -> Finding:
     )
     verdict = HOLDS if ahead.above and behind.above else UNCLEAR
     verdict = FAILS if ahead.below or behind.below else verdict
-    brief = f"{signed(ahead)} shorter than Condor-style, the omniscient {signed(behind)} than it"
+    brief = (
+        f"{signed(ahead)} shorter than Condor-style, the omniscient {signed(behind)} than Falcon"
+    )
     return Finding(words, verdict, brief)
 
 
@@ -388,7 +390,7 @@ SCHEDULING: Final = (
         "moves here", _AHEAD + ", by forestall's Falcon", moves, _ADDED, tuple(MOVING), FALCON
     ),
     Scheduling(
-        "added", "forestall's additions make the slides' Falcon quicker",
+        "added", "forestall's additions make the slides' Falcon faster",
         added, _ADDED, by=FALCON,
     ),
     Scheduling(
@@ -396,7 +398,7 @@ SCHEDULING: Final = (
         improved, _ADDED, by=FALCON,
     ),
     Scheduling(
-        "promises", "stays end their jobs as often as forestall's Falcon promised",
+        "promises", "stays complete their jobs as often as forestall's Falcon promised",
         promises, _ADDED, (SCRATCH,), FALCON,
     ),
 )  # fmt: skip

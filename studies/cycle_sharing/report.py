@@ -165,27 +165,27 @@ def notes(found: Found) -> str:
     return f"""\
 - {count:,} runs: {plan.seeds} seeds of hosts and jobs, {plan.few} for other loads, forecasts and
   numbers of hosts (other loads and numbers from scratch only). The schedulers of a seed share hosts
-  and jobs, so that differences are paired. Intervals are Student's, at 95 %, over seeds. Makespans
+  and jobs, so differences are paired. Intervals are Student's, at 95 %, over seeds. Makespans
   are means of jobs completed.
-- Two Falcons are played: the slides', by which their claims are judged (mean loads, each host by
-  its own past alone, no memory of the present load), and that of this project, with what it adds.
+- Two versions of Falcon are simulated: the slides', which decides their claims (mean loads, each
+  host by its own past alone, no memory of the present load), and this project's, with additions.
 - Jobs have the seven lengths from 0.5 to 6 h, equally often, and are submitted evenly between 6:00
-  and 22:00. Run times make up {share(LOAD, 0)} of the time of all hosts where nothing else is
-  said; how many jobs the slides' experiment had is not stated.
+  and 22:00. Run times add up to {share(LOAD, 0)} of the time of all hosts unless stated
+  otherwise; the slides do not state their number of jobs.
 - {GENERATED[0]}, {GENERATED[1]}: generated hosts with the slides' statistics, {plan.days} days, the
   first of them to learn from. "{GENERATED[1]}": all owners do heavy work at the same hours, each on
   some of the days. "{GENERATED[0]}": each has hours of their own and keeps to them. The slides'
   table does not distinguish these.
-- Grid'5000 and LANL: nodes drawn at random from those in service throughout 91 days that are drawn
-  first; up without any load, or away. PlanetLab: slices seen on all of the four weekdays that there
-  are, their days joined by name; two days to learn from, two for jobs (submitted until 17:00).
-- {GOOGLE_SET} cover 24 hours: there is no day before from which a forecast could be learned, and
-  jobs of 6 h would end with the trace; so their states are counted, and no job is played.
+- Grid'5000 and LANL: nodes drawn at random from those in service throughout 91 days (the period is
+  drawn first); up without any load, or away. PlanetLab: slices seen on all four weekdays of the
+  trace, their days joined by name; two days to learn from, two for jobs (submitted until 17:00).
+- {GOOGLE_SET} cover 24 hours, with no earlier day to learn from, and jobs of 6 h would end with
+  the trace; so their states are counted, and no jobs are simulated.
 - Forecasts have steps of {STEP // 60} min and reach {HORIZON // 3600} h, which is five times
-  quicker than the simulator's defaults (1 min, 24 h) and changes little: see
+  faster than the simulator's defaults (1 min, 24 h) and changes little: see
   "{NAMES["fine steps"]}".
-- Jobs that lose their host go on from scratch, as in the slides; or from hourly checkpoints that
-  cost a minute, as does a restart; or from where they were as the owner came back, saved at no
+- Jobs that lose their host restart from scratch, as in the slides; or from hourly checkpoints that
+  cost a minute, as does a restart; or from the point at which the owner came back, saved at no
   cost.
 """
 

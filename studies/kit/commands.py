@@ -50,7 +50,7 @@ WORKERS: Final = Option("workers", int | None, "Processes (default: one a core).
 ON: Final = Option(
     "on",
     str | None,
-    "Play the runs on a cluster: slurm, slurm:partition=NAME,time=2h, or dask://HOST:PORT.",
+    "Run on a cluster: slurm, slurm:partition=NAME,time=2h, or dask://HOST:PORT.",
     metavar="WHERE",
 )
 

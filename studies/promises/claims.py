@@ -330,43 +330,43 @@ ASKED: Final = (
     Asked(
         "nasa_onset", "5.1", "NASA: no benefit to QoS until about a >= U",
         onset,
-        "A predicted failure is avoided by choosing other nodes, which costs no delay and does "
-        "not ask what the user accepts; so prediction helps on a lightly loaded machine whatever "
+        "A predicted failure is avoided by choosing other nodes, which costs no delay and does not "
+        "depend on what the user accepts; so prediction helps on a lightly loaded machine whatever "
         "U is.",
         only="NASA",
     ),
     Asked(
         "sdsc_early", "5.1", "SDSC: better QoS even at a = 0.1",
         early_benefit,
-        "Every draw is compared with one run without prediction, whose own QoS is a matter of "
-        "chance: begun a month later the same failures give another. Over many starts the mean "
-        "gain is small and positive, single runs often lose.",
+        "Every draw is compared with the one run without prediction, whose QoS depends on chance: "
+        "begun a month later the same failures give another. Over many starts the mean gain is "
+        "small and positive; single runs often lose.",
         only="SDSC",
     ),
     Asked(
         "qos_monotone", "5.1", "at U = 0.9 QoS is nondecreasing in a",
         lambda s: nondecreasing(s.qos[:, :, s.u(CAREFUL)]),
-        "A higher a changes which failures are known, thereby every later placement, and with it "
-        "which of the unknown failures strike.",
+        "A higher a reveals more failures and so changes every later placement, and with it which "
+        "unknown failures strike.",
     ),
     Asked(
         "lost_early", "5.1, Figure 6",
         "NASA: low accuracy cuts lost work with no effect on QoS or utilization",
         lost_low_accuracy,
-        "Placement acts on the first predicted failures already, and on QoS too.",
+        "Placement already avoids the first predicted failures, and that improves QoS too.",
         only="NASA",
     ),
     Asked(
         "together", "5.1", "better QoS comes with higher utilization and less lost work",
         together,
-        "Work lost is work done again, which delays jobs; but utilization can only follow where "
-        "it is not fixed by the last arrivals.",
+        "Redoing lost work delays jobs. But utilization can follow only where the last arrivals do "
+        "not fix it.",
     ),
     Asked(
         "ratio", "5.1", "SDSC loses about 10 times the work of NASA",
         None,
-        "Of the same failures the busier log meets more. The ratio falls with a, since what is "
-        "left of either log's lost work is little and chance.",
+        "The busier log meets more of the same failures. The ratio falls with a: little work is "
+        "left to lose on either log, and chance decides.",
     ),
     Asked(
         "qos_users", "5.1, 6", "careful users (U 0.1 to 0.9, at a = 1) raise QoS by 4 %",
@@ -376,27 +376,27 @@ ASKED: Final = (
     Asked(
         "utilization_users", "5.1, 6", "and utilization by 3 %",
         lambda s: user_gain(s, "utilization", 0.03),
-        "With perfect prediction placement has avoided most failures for careless users as well; "
-        "there is little left for utilization.",
+        "With perfect prediction, placement avoids most failures for careless users too; little is "
+        "left to gain in utilization.",
     ),
     Asked(
         "lost_users", "5.1, 6", "and lose 9 times less work",
         lambda s: user_loss(s, 9),
-        "The remaining failures of careless users are those that placement could not avoid at the "
-        "earliest start; careful users wait for a later one.",
+        "Careless users still meet the failures that placement cannot avoid at the earliest start; "
+        "careful users wait for a later start.",
     ),
     Asked(
         "lost_lower", "5.1, Figures 5 and 6", "with higher U less work is lost",
         less_lost_with_risk,
-        "Waiting avoids what placement alone cannot. But a user who waits gets nodes for which "
-        "little or nothing is predicted, so Equation 1 seldom takes a checkpoint, and a failure "
-        "that was not predicted costs all of the job. On the full SDSC machine the two cancel "
-        "until nearly all failures are predicted.",
+        "Waiting avoids what placement alone cannot. But a user who waits gets nodes with little "
+        "or no predicted risk, so Equation 1 seldom takes a checkpoint, and an unforeseen failure "
+        "costs the whole job. On the full SDSC machine the two cancel until nearly all failures "
+        "are foreseen.",
     ),
     Asked(
         "qos_users_monotone", "5.2, Figure 8", "at a = 1 QoS tends to increase with U",
         lambda s: nondecreasing(s.qos[:, s.a(10), :]),
-        "The trend is there; single steps depend on which job then gets which place.",
+        "The trend holds; single steps depend on which job gets which nodes.",
     ),
     Asked(
         "perfect", "5.1", "at a = 1 and U = 1 QoS is 1",

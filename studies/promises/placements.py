@@ -63,11 +63,11 @@ def least_claims(runs: pl.DataFrame) -> tuple[Claim, ...]:
             Claim(
                 "least", "the scheduler selects the partition with the lowest probability of "
                 "failure", text, verdict, section="3.3", where=log,
-                why="The paper does not say how; here nodes are taken one by one, by their own "
-                "risk. A node that fails first hides what comes later on others, so that another "
-                "set can have less. --placement least finds it.",
-                rests=f"{offers['seed'].n_unique()} draws of the predicted failures, a and U of "
-                f"{len(offers) // offers['seed'].n_unique()} pairs, each offer of these runs",
+                why="The paper does not say how; here the scheduler takes nodes one by one, by "
+                "their own risk. Where a failure hides a later one on another node, another set "
+                "can have less risk. --placement least finds it.",
+                rests=f"{offers['seed'].n_unique()} draws of the predicted failures, "
+                f"{len(offers) // offers['seed'].n_unique()} pairs of a and U, every offer",
             )
         )  # fmt: skip
     return tuple(made)
@@ -87,8 +87,8 @@ def least_section(runs: pl.DataFrame) -> Blocks:
         "Lost work, node-hours",
     )  # fmt: skip
     words = (
-        "Offers of runs by the paper's rule (node by node), each beside the least of all sets of "
-        "free nodes, over the first draws; at the right the same jobs and draws with "
+        "Offers of runs by the paper's rule (node by node), each compared with the least of all "
+        "sets of free nodes, over the first draws; on the right the same jobs and draws with "
         "--placement least, less those without: mean (minimum to maximum)."
     )
     return table(head, rows), fs.reports.Prose(words)

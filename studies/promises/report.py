@@ -65,8 +65,8 @@ def failures_words(inputs: Inputs) -> str:
     return (
         f"Failures: LANL system {SYSTEM}, {DAYS} days from {FROM}, node // {FOLD}: "
         f"{len(inputs.failures):,} failures on 128 nodes. {100 * found.close:.1f} % follow another "
-        f"one within ten minutes; the variance of the daily counts is {found.daily:.2f} times "
-        f"their mean, that of the counts of the nodes {found.nodes:.1f} times (1: no pattern)."
+        f"within ten minutes. The variance-to-mean ratio is {found.daily:.2f} for daily counts and "
+        f"{found.nodes:.1f} for counts by node (1: no pattern)."
     )
 
 
@@ -179,7 +179,7 @@ def unforeseen_words(inputs: Inputs, promises: pl.DataFrame) -> tuple[str, ...]:
             lines.append(
                 f"{log}, a = {accuracy:g}, U = {risk:g}: {100 * (1 - sure.kept):.2f} % of the "
                 f"promises of exactly 1 were broken, {100 * (1 - sure.kept_work):.1f} % by work; "
-                f"expected of unforeseen failures alone {100 * count:.2f} % and {100 * work:.1f} %."
+                f"unforeseen failures alone would break {100 * count:.2f} % and {100 * work:.1f} %."
             )
     return tuple(lines)
 

@@ -24,9 +24,9 @@ __all__ = ["STUDY"]
 
 HEADS: Final = ("", "paper", "ours", "the paper's way", "unit")
 LEAD: Final = (
-    "Ours are computed consistently; the paper's way is how its number must have been computed, "
-    "where that is another way. Every law here takes all nodes to be as new at time 0, as the "
-    "paper does."
+    "Ours are computed consistently; the paper's way reproduces how its number must have been "
+    "computed, where that differs. Like the paper, every law here assumes that all nodes are new "
+    "at time 0."
 )
 
 

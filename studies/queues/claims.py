@@ -173,7 +173,7 @@ def _ring(values: Values) -> Finding:
     rows = {c: values["Section 7 played", f"5 spares, {c} copies, Weibull, shape 0.75: played"].ours
             for c in (1, 3)}  # fmt: skip
     told = f"{gone:.0f} jobs lost a checkpoint with 3 copies; with 5 spares {rows[3]:.2f} % meet "
-    told += f"their deadline, with the own copy alone {rows[1]:.2f} %"
+    told += f"their deadline, with their own copy alone {rows[1]:.2f} %"
     return _whether([gone == 0, rows[3] > rows[1]], told)
 
 
@@ -214,7 +214,7 @@ ASKED: Final = (
           rests="the printed components"),
     Asked("both-laws", "Sections 5 and 9",
           "The exponential law gives an upper bound of reliability, the Weibull law a lower one",
-          _both_laws, rests="Table 3's queues, all nodes new; with old nodes the two are nearer"),
+          _both_laws, rests="Table 3's queues, all nodes new; with old nodes the two are closer"),
     Asked("mixed", "Section 4.4", "Blades as half of 256 nodes raise reliability little at 100 h",
           _half, rests=FORMULA),
     Asked("cost", "Section 4.4", "At twice the price, half of blades raise the cost by 25 %", _cost,
@@ -241,7 +241,7 @@ ASKED: Final = (
           lambda values: _same(values, "Section 6", ["nodes"], 0.5), rests="Equation 22"),
     _table_5("exponential", ": exponential"),
     _table_5("Weibull", "shape 0.75"),
-    Asked("spares", "Section 7", "Two spares raise the reliability of a job much", _spares,
+    Asked("spares", "Section 7", "Two spares raise the reliability of a job considerably", _spares,
           rests="Equation 24, and 4,000 played jobs a row"),
     Asked("agree", "Section 7", "Equation 24 says how often jobs with spares succeed", _agree,
           rests="12 rows of 4,000 played jobs; confirmed within 2 points"),

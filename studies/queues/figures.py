@@ -27,12 +27,12 @@ POINTS: Final = 400
 CAPTIONS: Final = (
     "Failures per year of operation, the paper's and ours.",
     "Failures of each node in each year: boxes hold the middle half of the nodes.",
-    "Year 1: the Weibull law is nearer to the gaps than the exponential one, and is rejected, too.",
+    "Year 1: the Weibull law is closer to the gaps than the exponential one, but is rejected too.",
     "Year 5: the Weibull law follows the gaps, the exponential one does not.",
     "Year 7: the same.",
     "One node, all as new at time 0: blades outlast commodity nodes under every law.",
-    "256 nodes: by a Weibull law of shape below 1 a new machine fails sooner than by an "
-    "exponential law of the same mean.",
+    "256 nodes: under a Weibull law with a shape below 1, a new machine fails sooner than under an "
+    "exponential law with the same mean.",
     "100 h on machines of up to 500 nodes.",
     "A machine half of blades.",
 )

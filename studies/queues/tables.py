@@ -106,11 +106,11 @@ def years_table(rules: Sequence[YearSample]) -> Table:
 def _why_years(rules: Sequence[YearSample], values: Sequence[Value]) -> list[str]:
     zeros = sum(rules[0].zeros)
     why = [
-        f"The paper does not say where a year begins. Here {rules[0].rule.text}. So that the "
-        "numbers of failures agree is no evidence; that most scales then agree is.",
+        f"The paper does not say where a year begins. Here {rules[0].rule.text}. "
+        "Agreement of the counts is therefore not evidence, but agreement of the scales is.",
         f"{zeros} gaps of 0 h (two records of one node in one minute) are left out: no Weibull law "
         "with a shape below 1 has a finite likelihood there. The censored last gap of each node is "
-        "left out as the paper seems to have done; with it the last years' scales grow.",
+        "left out, as apparently in the paper; including it raises the scales of the last years.",
     ]
     why.append(_why_weibull(values))
     for sample in rules[1:]:
@@ -181,10 +181,10 @@ def components_table() -> Table:
               for name, share in systems.shares_of(law).items()),
             Value("node with a second power supply", None, redundant.mean(), unit="h", digits=1),
         ),
-        ("The reciprocals of the printed components add up to ours. The paper's two figures differ "
-         "from each other in one digit, and neither is their sum.",
-         "Shares, and the node of which one of two power supplies must work, are ours: the paper "
-         "has Equation 4 and no figure of either."),
+        ("Our MTTF is the reciprocal of the summed failure rates of the printed components. The "
+         "paper's two figures differ in one digit, and neither matches.",
+         "The shares, and the node with a second power supply (one of two must work), are ours: "
+         "the paper has Equation 4 but no figure for either."),
     )  # fmt: skip
 
 
@@ -235,13 +235,13 @@ def queues_table() -> Table:
     return Table(
         "Table 3", "Failure rates of queues on blades with an MTTF of 102,840 h, all as new",
         tuple(values),
-        ("The paper states shape 0.75. Its column comes out, to a digit of rounding, only with the "
-         "scale that belongs to shape 0.7 (81,248 h) and the exponent 0.75; with 0.75 in both "
-         "places the mean is the stated MTTF (ours).",
-         "516 nodes for 1 h fail in 0.50 % of the cases by the paper's own exponential formula; "
-         "0.13 % would belong to some 134 nodes.",
-         "Nodes are taken to be as new at each job's start, as the paper does. Nodes that have run "
-         "for long fail less by a Weibull law of shape below 1: see the model pages."),
+        ("The paper states shape 0.75. Except for rounding, its column follows only from the scale "
+         "of shape 0.7 (81,248 h) with the exponent 0.75; with 0.75 in both places the mean is the "
+         "stated MTTF (ours).",
+         "By the paper's own exponential formula 516 nodes fail within 1 h in 0.50 % of the cases; "
+         "0.13 % would fit about 134 nodes.",
+         "Like the paper, this assumes new nodes at each job's start. Nodes that have run for long "
+         "fail less under a Weibull law with a shape below 1: see the model pages."),
     )  # fmt: skip
 
 
@@ -262,13 +262,13 @@ def runtimes_table() -> Table:
     values += averaged_values()
     return Table(
         "Section 5.2", "Run times of Lublin and Feitelson's model", tuple(values),
-        ("Equation 21 is the mean of ln(seconds). With the constants as the scan prints them "
-         "(14.20 for 4.2, 0.685 for 0.03) a job of 256 nodes would run exp(214) s; with those of "
-         "the model's authors neither exp of that mean nor the mean gives the printed range.",
-         "The mean without a limit is made by a few endless jobs of the first branch: the second "
-         "row of each size says what jobs under a wall limit have.",
+        ("Equation 21 is the mean of ln(seconds). With the constants as scanned (14.20 for 4.2, "
+         "0.685 for 0.03) a 256-node job would run exp(214) s; with the constants of the model's "
+         "authors, neither exp of that mean nor the mean gives the printed range.",
+         "A few endless jobs of the first branch dominate the unlimited mean; the rows under a "
+         "wall limit exclude them.",
          "The paper's less pessimistic F_q is the mean of F_q at T_q1 and at T_q2. T_q1 is exp of "
-         "Equation 21 here, T_q2 the wall limit; the truncated law has all run times up to the "
+         "Equation 21 here, T_q2 the wall limit; the truncated law covers all run times up to the "
          "limit."),
     )  # fmt: skip
 
@@ -326,13 +326,13 @@ def lanl_queues_table() -> Table:
     ]  # fmt: skip
     return Table(
         "Table 4", "Failure rates of the queues of the LANL system", tuple(values),
-        ("The MTTF is not printed; 562.06 h gives the exponential column. It is none of Table 1's "
-         "means.",
+        ("The paper does not print the MTTF; 562.06 h gives the exponential column. None of Table "
+         "1's means equals it.",
          "The paper's way takes 562.06 h as the scale of the Weibull law, with shape 0.75: that "
          "gives 83.3 %, 56.4 % and the 42 % of Section 5.3. The same law gives 73.2 and 23.3 % for "
-         "the two small queues, and 42 % needs them. The printed 22.3 and 7.0 % contradict that, "
-         "and are no misprints: both follow from an exponential law with an MTTF of about 1,330 h, "
-         "and footnote 4 repeats the 7 %. Ours has 562.06 h as the mean."),
+         "the two small queues, and the 42 % needs them. The printed 22.3 and 7.0 % contradict "
+         "that, and are not misprints: both follow from an exponential law with an MTTF of about "
+         "1,330 h, and footnote 4 repeats the 7 %. Ours takes 562.06 h as the mean."),
     )  # fmt: skip
 
 
@@ -355,13 +355,12 @@ def mixed_table() -> Table:
     values += mixed_costs()
     return Table(
         "Section 4.4", "Reliability of a machine of unlike nodes, shape 0.75", tuple(values),
-        ("The commodity machine's 2.8 % comes out the consistent way, the mixed one's 6.6 % with "
-         "Table 3's mixture of shapes: the paper compares figures of two kinds.",
-         "A machine half of nodes at twice the price costs half as much again, not a quarter.",
-         "A job shows what pays, not the machine's price: with blades at twice the price "
-         "the cheapest way to 95 % success of a job on 64 nodes for 100 h (a repair in 48 h, no "
-         "checkpoints or hourly ones at 5 min, nodes as new) is on the nodes, with the spares "
-         "and checkpoints, that the rows say."),
+        ("The commodity machine's 2.8 % is computed consistently, the mixed machine's 6.6 % with "
+         "Table 3's mixture of shapes: the two figures are not comparable.",
+         "Half of the nodes at twice the price cost half as much again, not a quarter.",
+         "The job rows show what pays: the cheapest way to 95 % success of a 64-node job of 100 h, "
+         "with repair in 48 h, no checkpoints or hourly ones of 5 min, new nodes, and blades at "
+         "twice the price."),
     )  # fmt: skip
 
 
@@ -419,8 +418,8 @@ def interval_table() -> Table:
     return Table(
         "Section 6", "Nodes for which 10 h is Daly's checkpoint interval",
         (Value("nodes", paper.INTERVAL_NODES, ours, theirs),),
-        ("Equation 22 says tau = sqrt(2 delta M) - delta, so M = (tau + delta)^2 / (2 delta). "
-         "Equation 23 has tau - delta, a slip of the sign.",),
+        ("Equation 22 gives tau = sqrt(2 delta M) - delta, so M = (tau + delta)^2 / (2 delta). "
+         "Equation 23 has tau - delta, a sign error.",),
     )  # fmt: skip
 
 
@@ -445,8 +444,8 @@ def spares_table() -> Table:
         ]
     return Table(
         "Table 5", "Reliability of 256 blades, spares among them, over 128 h", tuple(values),
-        ("The Weibull column comes out with the scale that belongs to shape 0.75 and the exponent "
-         "0.7: the other way round than in Table 3. Both consistent ways stand beside it.",),
+        ("The Weibull column combines the scale of shape 0.75 with the exponent 0.7: the reverse "
+         "of Table 3. The table also shows both consistent ways.",),
     )  # fmt: skip
 
 
@@ -469,11 +468,11 @@ def played_table(runs: Sequence[Played]) -> Table:
     return Table(
         "Section 7 played", "Jobs that take a spare and go on from a neighbor's copy",
         tuple(values),
-        (f"{TRIALS:,} jobs of each row, on 256 blades with the spares among them, 128 h, all nodes "
+        (f"Each row simulates {TRIALS:,} jobs of 128 h on 256 blades, spares included, all nodes "
          "new at each start; hourly checkpoints, each with copies on a ring of the job's nodes; "
          "the reservation has room for as many failures as there are spares, and played is the "
          "share of deadlines met.",
-         "Computed: at most so many of the 256 are lost, with a copy of each checkpoint left "
-         "(Equation 24, and the ring). Copies are made again hourly in the play, and never in the "
-         "formula; a failure costs at most an hour and the restart."),
+         "Computed: the probability that no more nodes fail than there are spares and that a copy "
+         "of each checkpoint survives (Equation 24, and the ring). The simulation renews copies "
+         "hourly, the formula never; a failure costs at most an hour and the restart."),
     )  # fmt: skip

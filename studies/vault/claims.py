@@ -18,7 +18,7 @@ TIME_LOST: Final = 0.12
 PROGRAMS: Final = ("solver", "search")
 MEASURED: Final = "real daemons in network namespaces"
 MIB: Final = 2**20
-SEEDS: Final = "simulated runs of three to five seeds; intervals of 95 % over them"
+SEEDS: Final = "simulated runs of three to five seeds; 95 % intervals over seeds"
 ONE_RUN: Final = "one run on one busy machine of two cores, real daemons"
 GAINED: Final = (
     "what is gained is the time that checkpoints are on the far path: it grows with their size and "
@@ -101,7 +101,7 @@ def _programs(measured: Measured) -> list[Claim]:
             if one != "none"
         )
         least = "at least " if REMOTE in stopped else ""
-        text = f"{least}{share(gain)} ({told}; left alone {of['none']:.0f} s); "
+        text = f"{least}{share(gain)} ({told}; undisturbed {of['none']:.0f} s); "
         text += "the same answer each time" if len(answers) == 1 else "ANSWERS DIFFER"
         good = SHORTER[0] <= gain <= SHORTER[1]
         made.append(_claim(
@@ -163,7 +163,7 @@ def _shared(found: Found, name: str) -> Claim:
     one, two = (found.mean(name, x, size, "bytes_between_sites").mean for x in (VAULT, REMOTE))
     text = f"{one / GIB:.2f} against {two / GIB:.2f} GiB a job"
     return _claim(
-        "shared bandwidth", "less of the network between campuses is used than with a remote "
+        "shared bandwidth", "the vault uses less of the network between campuses than a remote "
         "server", f"{name}, simulated", Finding(text, CONFIRMED.of([one < two])),
     )  # fmt: skip
 
@@ -192,8 +192,8 @@ def _clients(measured: Measured) -> Claim:
     text = f"a save with {', '.join(map(str, counts))} at once: {'; '.join(told)}"
     good = [slower[VAULT] < slower[SERVER], slower[VAULT] < slower[REMOTE]]
     return _claim(
-        "simultaneous clients", "many clients at once slow a single server down, and the vault "
-        "less", MEASURED, Finding(text, CONFIRMED.of(good)),
+        "simultaneous clients", "simultaneous clients slow a single server down more than the "
+        "vault", MEASURED, Finding(text, CONFIRMED.of(good)),
         "all hosts of the test share the cores of one machine, so that clients also wait for each "
         "other's processors; the vault has the most work there, on both sides",
     )  # fmt: skip
@@ -207,7 +207,7 @@ def _failures(measured: Measured) -> Claim:
         told.append(f"{layout}, {down} gone: {'recovered' if same else 'no checkpoint available'}")
         good.append(bool(same) == (layout == VAULT and down <= 2))
     return _claim(
-        "storage failures", "one shared host that is gone leaves no checkpoint; with 3 + 2 pieces "
+        "storage failures", "a copy on one shared host is lost with the host; with 3 + 2 pieces "
         "any two hosts may be gone", MEASURED, Finding("; ".join(told), CONFIRMED.of(good)),
     )  # fmt: skip
 
@@ -224,8 +224,8 @@ def _parts(found: Found) -> Claim:
     return _claim(
         "components", "compression, erasure code and the choice of hosts each contribute",
         f"{name}, simulated",
-        Finding("makespan with all parts, shorter than of " + "; ".join(told),
+        Finding("makespan with all parts, shorter than with " + "; ".join(told),
                 CONFIRMED.of(good)),
-        "the code costs time, as copies do: what it buys is that checkpoints are there, which "
-        "counts where hosts are away (Grid'5000) and not where owners only use them",
+        "the code costs time, as copies do: it buys survival of checkpoints, which matters where "
+        "hosts go away (Grid'5000) and not where owners merely use them",
     )  # fmt: skip

@@ -27,27 +27,27 @@ def sections(found: Found, claims: Sequence[Claim]) -> Mapping[str, Blocks]:
 
 HOW = f"""
 - Simulated: Falcon places jobs of 0.5 to 6 h on shared hosts, which save every 30 min of work.
-  Generated hosts have owners with hours of their own; Grid'5000's nodes are up or away; PlanetLab's
-  slices are loaded and never away. Paths and sizes: {PATHS}. Each difference is between runs with
-  the same hosts and jobs; intervals are 95 % over seeds.
-- The dedicated servers and the submitting machine get checkpoints as they are (the state of the art
-  as the slides have it); the vault compresses them to a half, and of a next version 40 % are new.
-  "remote, compressed and shared" gives the remote server the same.
-- Servers and the submitting machine never fail here. Hosts that are away keep their disks.
+  Generated owners keep hours of their own; Grid'5000's nodes are up or away; PlanetLab's slices are
+  loaded and never away. Paths and sizes: {PATHS}. Differences are between runs with the same hosts
+  and jobs; intervals are 95 % over seeds.
+- The dedicated servers and the submitting machine get checkpoints unchanged (the slides' state of
+  the art). The vault compresses them to half, and 40 % of each later version is new. "remote,
+  compressed and shared" gives the remote server the same checkpoints as the vault.
+- Servers and the submitting machine never fail. Hosts that are away keep their disks.
 """
 MEASURED = f"""
 - Measured: 6 shared hosts of one lab, 2 more and a server in another campus, a server in the lab
   and a submitting machine, each a storage daemon in a network namespace on one machine. Links: lab
   {NEAR.up // 10**6} Mbit/s; campus {CAMPUS.up // 10**6} Mbit/s, {CAMPUS.delay:g} ms one way,
   {100 * CAMPUS.loss:g} % of frames lost; line {LINE.up // 10**6} Mbit/s, {LINE.delay:g} ms,
-  {100 * LINE.loss:g} %. Bandwidth without a delay is held by `tc tbf`; delay and loss by a process
-  that forwards frames, since not every kernel has `tc netem`.
-- All layouts compress and share chunks there, so that they differ in the path and the code alone.
-  Guests are ended at the same drawn times in every layout; every second time the host's daemon goes
-  along until the next.
+  {100 * LINE.loss:g} %. `tc tbf` limits bandwidth without delay; a process that forwards frames
+  adds delay and loss, since not every kernel has `tc netem`.
+- All layouts compress and share chunks, so they differ only in the path and the code. Guests end at
+  the same drawn times in every layout; every second time the host's daemon stops with the guest,
+  until the next one starts.
 - The programs: Jacobi's method on a grid of 1024 x 1024 (8 MiB), and a search of 220 queries in
-  30,000 protein sequences (8 MiB). Each takes 220 steps of 0.1 s at least, and a checkpoint after
-  3 s of work; guests are left on a host for 16 s on average, and a program is given up after 80 s.
+  30,000 protein sequences (8 MiB). Each takes 220 steps of at least 0.1 s and a checkpoint after
+  3 s of work; guests stay on a host for 16 s on average, and a program is given up after 80 s.
 """
 
 

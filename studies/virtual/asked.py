@@ -60,15 +60,13 @@ LEADS: Final = {
         "not."
     ),
     FIRST: (
-        "Nothing that was tried separates the two by that much: not the rate, the load, the "
-        "deadlines, the width of tasks, nor predictions that come late, with which first-fit "
-        "leads."
+        "Nothing we tried separates the two by that much: not the rate, the load, the deadlines or "
+        "the width of tasks, nor late predictions, with which first-fit leads."
     ),
 }
 LEVEL: Final = (
-    "The level is set by what else stops jobs: load, and tasks that do not fit evenly into nodes. "
-    "Where the paper's number comes out it does so without a single failure, and says nothing "
-    "about prediction."
+    "Load, and tasks that do not fit evenly into nodes, set the level. Where the paper's number "
+    "comes out, it does so without a single failure and says nothing about prediction."
 )
 
 ASKED: Final = (
@@ -77,7 +75,7 @@ ASKED: Final = (
         f"a task meets at most one failure in its life ({share(TWICE[0])} of the tasks hit met a "
         f"second one, {share(TWICE[1])} of the jobs)",
         once,
-        "Random-select with hourly checkpoints, so that tasks that were hit go on. A second "
+        "Measured on random-select with hourly checkpoints, so that hit tasks continue. A second "
         "failure is as likely as any failure in the rest of the run, so its share grows with the "
         "rate.",
     ),
@@ -102,10 +100,10 @@ ASKED: Final = (
     Asked(
         "sensitive", "5.2", "best-fit is the most sensitive to the accuracy of predictions",
         sensitive,
-        "Predictions that come early warn of every failure, however wrong they are. Late ones "
-        "miss, and best-fit is hurt most: it chooses the node whose failure is predicted soonest "
-        "after the deadline. The paper's predictions all come early (Section 7), so that two of "
-        "its statements do not go together here.",
+        "Early predictions warn of every failure, however wrong they are. Late ones miss, and "
+        "best-fit suffers most: it chooses the node whose failure is predicted soonest after the "
+        "deadline. The paper's predictions all come early (Section 7), so two of its statements "
+        "contradict each other here.",
     ),
     Asked(
         "bad predictions", "5.2", "best-fit does not perform well with bad predictions",
@@ -118,7 +116,7 @@ ASKED: Final = (
         "rising", "5.2, Figures 1 and 2",
         "completion rates rise with the accuracy of predictions",
         rising,
-        "Where there are steps at all, they go up.",
+        "Every step that exceeds chance goes up.",
     ),
     *(
         Asked(
@@ -135,11 +133,11 @@ ASKED: Final = (
         f"best-fit completes {points(GAIN, 1)} points more of the jobs than the log has "
         f"({share(LOG)})",
         above_the_log,
-        "10.5 % of the jobs are 11,808: 38 for each of the 307 failures, on nodes of 4 "
-        "processors. 27 % of the log's jobs were killed by failures or errors of any kind; a "
-        "tenth of all jobs dies of node failures only at 300 times their number. But where tasks "
-        "do not fit evenly into nodes, random-select gives some of them too little to meet their "
-        "deadline, and choosing by capacity gains as much without a single failure.",
+        "10.5 % of the jobs are 11,808: 38 for each of the 307 failures, on nodes of 4 processors. "
+        "Failures or errors of any kind killed 27 % of the log's jobs; node failures kill a tenth "
+        "of all jobs only at 300 times their number. But where tasks do not fit evenly into nodes, "
+        "random-select gives some of them too little to meet their deadline, and choosing by "
+        "capacity gains as much without a single failure.",
     ),
     *(
         Asked(
@@ -155,8 +153,8 @@ ASKED: Final = (
         "unreliable nodes", "abstract", "best-fit uses relatively unreliable nodes more",
         unreliable,
         "alpha = 0.5 prefers the node whose failure is predicted soonest after the deadline; nodes "
-        "without one come last. With failures every few hours hardly any such node outlives a "
-        "deadline.",
+        "without a prediction come last. With failures every few hours hardly any such node "
+        "outlives a deadline.",
     ),
 )  # fmt: skip
 OF_NETWORK: Final = (
@@ -164,16 +162,16 @@ OF_NETWORK: Final = (
         "network, accuracy", "5.2",
         "an order-8 neural network predicts the year with 76.5 % accuracy, 3.7 % false negatives",
         network_accuracy,
-        "The paper does not define its accuracy; none of these definitions comes near. Half of "
-        "the forecasts come later than the failure; the failures without one are the first that a "
-        "node's log has.",
+        "The paper does not define its accuracy; none of our definitions comes near. Half of the "
+        "forecasts come later than the failure. Failures without a forecast are the first in a "
+        "node's log.",
     ),
     Asked(
         "network, gain", "5.2",
         "with the network's predictions best-fit completes more than the cluster did",
         network_gain,
-        "A forecast that comes late is a miss, and best-fit puts its tasks just before it. All "
-        "seeds share one year of failures here: the intervals are those of jobs alone.",
+        "A late forecast is a miss, and best-fit schedules its tasks to end just before it. All "
+        "seeds share one year of failures here: the intervals cover jobs only.",
     ),
 )  # fmt: skip
 """About the paper's predictor, on the real failures."""
@@ -181,19 +179,19 @@ OF_NETWORK: Final = (
 
 RESTS: Final = (
     "generated years (jobs as the paper describes them, load 0.3; failures like LANL's), {seeds} "
-    "seeds, paired; intervals at 95 %"
+    "seeds, paired; 95 % intervals"
 )
 RESTS_OTHERWISE: Final = {
     "once": "random-select that stays, with hourly checkpoints; generated years, {seeds} seeds",
     **dict.fromkeys(
         ("level, jobs", "level, tasks", "above the log"),
-        "generated years at several rates, loads and widths of tasks, {seeds} seeds; intervals at "
-        "95 %",
+        "generated years at several rates, loads and widths of tasks, {seeds} seeds; 95 % "
+        "intervals",
     ),
-    "network, accuracy": "LANL's failures: trained on 2003-09 to 2004-08, judged on the 307 of the "
-    "year after",
+    "network, accuracy": "LANL's failures: trained on 2003-09 to 2004-08, tested on the 307 of the "
+    "following year",
     "network, gain": "the 307 failures of LANL's year and generated jobs, {seeds} seeds of jobs; "
-    "intervals at 95 % are those of jobs alone",
+    "95 % intervals cover jobs only",
 }
 """On what verdicts rest."""
 

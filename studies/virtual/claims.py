@@ -356,7 +356,7 @@ def network_gain(found: Found) -> Finding:
     assert found.foretold is not None
     told = twice(found, lambda base: _network_gain(found, base))
     early, failures = found.foretold.early, found.foretold.failures
-    asked = f"asked once a gap, it warns early of {early} of {failures} failures; points "
+    asked = f"queried once a gap, it predicts {early} of {failures} failures early; points "
     return Finding(asked + told.measured, told.verdict, asked + told.brief)
 
 

@@ -284,15 +284,16 @@ def notes(found: Found) -> str:
     plan, count = found.plan, len(found.runs.table)
     return f"""\
 - {count:,} runs of {plan.days} days: {plan.seeds} seeds for the grid, {plan.few} for the rest. A
-  seed draws the jobs, the failures (but the real ones), and the predictions; strategies, accuracies
-  and rates of a seed share them, so that differences are paired. Intervals are Student's, at 95 %.
-- The machine: 256 nodes of 4 processors, one processor a task. All that a task gets is a whole
-  processor or none, so that no task runs slower than another.
-- Deadlines are submit plus request, and tasks that run are stopped there. Predictions are drawn
-  with one error, uniform in [0, 2 (1 - accuracy)] of the gap, always early, unless said otherwise.
-- The load is {LOAD:g} where nothing else is said: jobs hardly wait, so that failures alone decide.
-- Random-select moves tasks to nodes drawn at random, as in the paper (Section 4.1), and decides
-  what claims are held to; one that stays, blind to all predictions, stands beside it.
+  seed draws the jobs, the failures (except the real ones) and the predictions; strategies,
+  accuracies and rates of a seed share them, so differences are paired. Intervals are Student's,
+  at 95 %.
+- The machine: 256 nodes of 4 processors, one processor a task. Every task gets a whole
+  processor or none, so no task is slower than another.
+- A deadline is submission plus request; tasks still running are stopped then. Predictions are drawn
+  with one error, uniform in [0, 2 (1 - accuracy)] of the gap, always early unless stated otherwise.
+- The load is {LOAD:g} unless stated otherwise: jobs hardly wait, so failures alone decide.
+- Random-select moves tasks to nodes drawn at random, as in the paper (Section 4.1), and is the
+  baseline for claims; random-select that stays ignores all predictions and is shown too.
 - "Work" is that of the tasks completed in time, as a share of the work of all tasks.
 """
 

@@ -62,7 +62,7 @@ def test_the_same_bytes_again(
 def test_what_is_told_is_what_was_told_before(found: Reproduction[Found]) -> None:
     """Hashes of the texts."""
     assert told_by(found.folder, "claims.json", "claims.md", "verdict.md") == [
-        "258810ac66bf9f09", "7acb096dedb0b4f8", "7ba3d563d0e8bff0",
+        "59db79d034d183a0", "a23fc2c3f7aeeba7", "2786e8ca933dc1c0",
     ]  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def test_broken_certainties_stand_beside_what_was_to_be_expected(
 ) -> None:
     lines = report.unforeseen_words(small, found.tables["promises"])
     assert len(lines) == 4
-    assert all(line.count(" %") == 4 and "expected" in line for line in lines)
+    assert all(line.count(" %") == 4 and "unforeseen" in line for line in lines)
 
 
 def test_calibration_pools_the_seeds() -> None:

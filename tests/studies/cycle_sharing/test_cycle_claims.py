@@ -194,12 +194,13 @@ def telling(predicted: list[float], observed: list[float]) -> pl.DataFrame:
 def test_accuracy() -> None:
     (good,) = claims.accuracy(telling([0.9, 0.8], [1.0, 0.8]))
     assert good.verdict == HOLDS
-    assert good.measured.startswith("95.0 % of each host and hour, windows of 1 to 10 h; 94.4 % of")
+    assert good.measured.startswith("95.0 % per host and hour, windows of 1 to 10 h; 94.4 % for")
     (part,) = claims.accuracy(telling([0.5, 0.8, 0.3], [0.2, 1.0, 0.0]))
-    # Of each: errors of 150 and 20 %; together: 1.3 / 1.2; a cell that never stays does not count.
-    assert "15.0 % of each" in part.measured
-    assert "91.7 % of all hosts together" in part.measured
-    assert "80.0 % but for the 1 of 2 cells" in part.measured
+    # Per host and hour: errors of 150 and 20 %; together: 1.3 / 1.2; a cell that never stays does
+    # not count.
+    assert "15.0 % per host and hour" in part.measured
+    assert "91.7 % for all hosts together" in part.measured
+    assert "80.0 % without the 1 of 2 cells" in part.measured
     assert part.measured.endswith("(-50.0 %)")
     assert part.verdict == PARTLY
     (bad,) = claims.accuracy(telling([0.5], [1.0]))
@@ -320,7 +321,7 @@ def test_the_whole_study_small(tmp_path: Path) -> None:
     table = pl.read_csv(tmp_path / "one" / "runs.csv")
     assert len(table) == 48 * 8
     assert told_by(tmp_path / "one", "claims.json", "verdict.md") == [
-        "88f58e71ba3ca0e8", "38ab9e53a6485d89",
+        "6e3df46a5eea1ad6", "66b550f526b6c180",
     ]  # fmt: skip
 
 
