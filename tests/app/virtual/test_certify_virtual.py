@@ -288,7 +288,7 @@ def test_a_job_may_not_pass_a_task_that_waits_to_restart(tmp_path: Path) -> None
 def test_findings_name_job_task_and_line(folder: Path) -> None:
     replace(folder / "runs.csv", "50,0,1,15,15,19,0.8,3.2", "50,0,1,15,15,19,0.8,3.1")
     assert failed(certify(folder))["work of each stay"] == (
-        "task 0 of job 50 did 3.100 in a stay that can hold 3.200 (runs.csv, line 9)"
+        "task 0 of job 50 did 3.100 of work in a stay that allows 3.200 (runs.csv, line 9)"
     )
     replace(folder / "runs.csv", "50,0,1,15,15,19,0.8,3.1", "50,0,2,15,15,19,0.8,3.2")
     assert (
