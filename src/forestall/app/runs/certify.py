@@ -29,7 +29,11 @@ WITHOUT_MANIFEST = (
     "(manifest.json is missing: removed, or not written by an older version)"
 )
 OF_ALL = (
-    Unchecked("summary.json", ("sources", "versions"), "the inputs and the programs that read them are not in the folder"),
+    Unchecked(
+        "summary.json",
+        ("sources", "versions"),
+        "the inputs and the programs that read them are not in the folder",
+    ),
     Unchecked("skipped.csv", ("action", "name"), "no other file records what was left out"),
     Unchecked("report.html", ("*",), "a page for people; only the manifest covers it"),
 )
@@ -174,5 +178,10 @@ def _replayed(folder: Path, summary: Mapping[str, Any]) -> list[Check]:
         finding.all([str(error)])
         return [finding.check("")]
     if not again.same:
-        finding.all([f"{again.verdict}: {again.logged!r} was logged, but the replay gives {again.replayed!r}"])
+        finding.all(
+            [
+                f"{again.verdict}: {again.logged!r} was logged, but the replay gives "
+                f"{again.replayed!r}"
+            ]
+        )
     return [finding.check(again.verdict)]

@@ -69,10 +69,19 @@ ALWAYS = (
         "how traces became states, and rules that choose: a change that alters no choice leaves no "
         "trace",
     ),
-    Unchecked(SUMMARY, ("origin", "forecasts"), "from the host traces, which are not in the folder"),
-    Unchecked("hosts.csv", ("name", "samples", "speed"), "from the host traces; bounds are checked"),
+    Unchecked(
+        SUMMARY, ("origin", "forecasts"),
+        "from the host traces, which are not in the folder",
+    ),
+    Unchecked(
+        "hosts.csv", ("name", "samples", "speed"),
+        "from the host traces; bounds are checked",
+    ),
     Unchecked("availability.csv", ("work",), "from the host traces; bounds are checked"),
-    Unchecked("stays.csv", ("work", "saved", "lost"), "where a stay covers part of one state; bounds are checked"),
+    Unchecked(
+        "stays.csv", ("work", "saved", "lost"),
+        "where a stay covers part of one state; bounds are checked",
+    ),
 )  # fmt: skip
 LOGGED = (
     Unchecked(

@@ -78,7 +78,10 @@ def _moves(run: Facts, event: Int, row: Int, finding: Finding) -> None:
         stay = np.where((k < events.candidates[event]) & (found.host[at] == own), at, stay)
     text = "job {0}: its own host is not a candidate at {1} (events.csv, line {2})"
     finding.where(stay < 0, text, names, time, line)
-    text = "job {0}: is at risk at {1}, but its host stays with a probability of {3} (events.csv, line {2})"
+    text = (
+        "job {0} is at risk at {1}, but its host stays with a probability of {3} (events.csv, "
+        "line {2})"
+    )
     chance = found.chance[stay]
     finding.where(chance >= run.given.limit, text, names, time, line, chance / PARTS)
     goes = (row != stay) & (found.jctf[row] < found.jctf[stay])
@@ -205,7 +208,10 @@ def _chances(run: Facts, finding: Finding) -> None:
     stays, starts = run.stays, _starts(run)
     if starts is None:
         return
-    text = "job {0} starts at {1}: its chance is {2} in decisions.csv (line {4}), {3} according to stays"
+    text = (
+        "job {0} starts at {1}: its chance is {2} in decisions.csv (line {4}), {3} according to "
+        "stays"
+    )
     labels = (run.names, stays.start, starts.chance / PARTS, stays.chance / PARTS)
     finding.where(starts.chance != stays.chance, text, *labels, starts.line)
 
@@ -217,10 +223,14 @@ def _truth(run: Facts, finding: Finding) -> None:
         return
     ended = np.where(stays.ended == StayEnd.COMPLETED, stays.end - stays.start, NEVER)
     where = (run.names, stays.start, starts.line)
-    text = "job {0} starts at {1}: its true end differs from that of its stay (decisions.csv, line {2})"
+    text = (
+        "job {0} starts at {1}: its true end differs from that of its stay (decisions.csv, line "
+        "{2})"
+    )
     finding.where(starts.jctf != ended, text, *where)
     text = (
-        "job {0} starts at {1}: the work to come differs from that of its stay (decisions.csv, line {2})"
+        "job {0} starts at {1}: the work to come differs from that of its stay (decisions.csv, "
+        "line {2})"
     )
     finding.where(starts.etl != stays.work // PARTS, text, *where)
 

@@ -92,7 +92,11 @@ class StayRows(Rows):
         sheet.refuse(moved, "ended", "consistent with the decisions (no move was decided)")
         for name, told in (("chance", self.chance), ("promise", self.promise)):
             odd = (told == NONE) == sheet.given["said"]
-            sheet.refuse(odd, name, "consistent with the scheduler (set if it states chances, empty otherwise)")
+            sheet.refuse(
+                odd,
+                name,
+                "consistent with the scheduler (set if it states chances, empty otherwise)",
+            )
             sheet.refuse(told > PARTS, name, "a probability")
 
     @cached_property

@@ -108,7 +108,9 @@ def _fields(run: Facts, finding: Finding) -> None:
     at = np.where(waits, told.time + run.given.retry, NONE)
     finding.where(told.at != at, "decisions.csv, line {0}: the time of the next try is wrong", line)
     nowhere = (told.host == NONE) != (waits | (told.kind == GuestDecisionKind.GIVE_UP))
-    finding.where(nowhere, "decisions.csv, line {0}: has a host without a placement, or the reverse", line)
+    finding.where(
+        nowhere, "decisions.csv, line {0}: has a host without a placement, or the reverse", line
+    )
     order = np.lexsort((np.arange(len(line)), told.job))
     over = (GuestDecisionKind.END, GuestDecisionKind.MOVE)
     job, ends = told.job[order], np.isin(told.kind[order], over)

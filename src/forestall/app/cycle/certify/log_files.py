@@ -60,7 +60,11 @@ class FigureRows(Rows):
         for name in LOOKED_AT[sheet.given["scheduler"]]:
             empty = sheet.empty(name)
             if name in ("rank", "chance"):
-                sheet.refuse(empty != ~wanted, name, "consistent with the decision (set if a host is chosen, empty otherwise)")
+                sheet.refuse(
+                    empty != ~wanted,
+                    name,
+                    "consistent with the decision (set if a host is chosen, empty otherwise)",
+                )
             else:
                 sheet.refuse(~empty & ~wanted, name, "empty, although no host is chosen")
 

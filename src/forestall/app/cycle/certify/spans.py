@@ -22,15 +22,24 @@ def covered(run: Facts, finding: Finding) -> str:
     fresh = firsts(spans.host)
     final = lasts(fresh)
     before = np.concatenate(([0], spans.end[:-1]))[: len(spans)]
-    finding.where(fresh & (spans.start != run.start), text + ", but not from the run's start", *labels)
+    finding.where(
+        fresh & (spans.start != run.start), text + ", but not from the run's start", *labels
+    )
     finding.where(final & (spans.end != run.end), text + ", but not to the run's end", *labels)
-    finding.where(~fresh & (spans.start != before), text + ", but not from the end of its previous state", *labels)
+    finding.where(
+        ~fresh & (spans.start != before),
+        text + ", but not from the end of its previous state",
+        *labels,
+    )
     same = np.zeros(len(spans), dtype=np.bool_)
     same[1:] = ~fresh[1:] & (spans.state[1:] == spans.state[:-1])
     finding.where(same, text + ", the same state as before", *labels)
     off = ~fresh & ((spans.start - given.begin) % given.period != 0)
     finding.where(off, text + ", but no sample begins then", *labels)
-    work = "host {0} can do {5} of work (millionths) from {2} to {3}, too much for its speed (availability.csv, line {4})"
+    work = (
+        "host {0} can do {5} of work (millionths) from {2} to {3}, too much for its speed "
+        "(availability.csv, line {4})"
+    )
     odd = spans.work > (spans.end - spans.start) * run.axis.cap
     finding.where(odd, work, *labels, spans.work)
     rows = np.bincount(spans.host, minlength=count)
@@ -39,7 +48,9 @@ def covered(run: Facts, finding: Finding) -> str:
     unsorted = spans.line != np.arange(len(spans)) + 2
     finding.where(unsorted, text + ", out of order of hosts and starts", *labels)
     if given.begin != -given.warm_up or (given.end - given.begin) % given.period:
-        told = "host traces from {0} to {1}, with a sample every {2} s, do not fit a warm-up of {3} s"
+        told = (
+            "host traces from {0} to {1}, with a sample every {2} s, do not fit a warm-up of {3} s"
+        )
         finding.wrong(told, given.begin, given.end, given.period, given.warm_up)
     if (run.end - given.begin) < 0 or run.end > given.end:
         finding.wrong("the run ends at {0}, outside the host traces", run.end)
@@ -66,7 +77,10 @@ def available(run: Facts, finding: Finding) -> str:
     begins = (spans.start[here] == stays.end) & (spans.host[here] == stays.host)
     state = np.where(begins, spans.state[here], 0)
     wrong = stays.left & (state != stays.ended + 1)
-    text = "job {0} loses host {1} at {2}, but the host does not go into {3} then (stays.csv, line {4})"
+    text = (
+        "job {0} loses host {1} at {2}, but the host does not go into {3} then (stays.csv, line "
+        "{4})"
+    )
     into = words[np.clip(stays.ended + 1, 0, 4)]
     finding.where(wrong, text, names, stays.host, stays.end, into, stays.line)
     early = (stays.ended == 4) & (stays.end != run.given.end)

@@ -36,7 +36,9 @@ def jobs_and_stays(run: Facts, finding: Finding) -> str:
     early = started & (jobs.start < jobs.submit)
     finding.where(early, "job {0} starts before its submission (line {1})", jobs.name, line)
     late = jobs.submit >= given.end
-    finding.where(late, "job {0} is submitted after the host traces end (line {1})", jobs.name, line)
+    finding.where(
+        late, "job {0} is submitted after the host traces end (line {1})", jobs.name, line
+    )
     if given.length:
         other = jobs.runtime != given.length
         text = "job {0} runs {1} s, but job_length sets another run time (line {2})"

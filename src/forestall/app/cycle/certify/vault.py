@@ -200,7 +200,9 @@ def _went_on(run: Facts, kept: KeptVersions, stay: int, finding: Finding) -> Non
         same = same and rows.base[mine] == rows.base[row] and rows.work[mine] == rows.work[row]
         same = same and set(rows.stores(row)) <= set(rows.stores(mine))
         if not same or rows.start[row] != stays.start[stay]:
-            finding.wrong("checkpoints.csv, line {0}: restores a version that is not there", rows.line[row])
+            finding.wrong(
+                "checkpoints.csv, line {0}: restores a version that is not there", rows.line[row]
+            )
 
 
 def _saved(run: Facts, kept: KeptVersions, stay: int, row: int, finding: Finding) -> None:

@@ -98,7 +98,9 @@ def passes(
     last = np.append(time[1:] != time[:-1], True)
     first = np.append(True, time[1:] != time[:-1])
     odd = passing & (~last | (first & (not alone)))
-    finding.where(odd, "events.csv, line {0}: a pass that is not the last event of its second", line)
+    finding.where(
+        odd, "events.csv, line {0}: a pass that is not the last event of its second", line
+    )
     if each and passing.any():
         open_still = last & ~passing & (time < time.max())
         finding.where(open_still, "events.csv, line {0}: a second without a pass", line)

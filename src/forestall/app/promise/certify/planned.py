@@ -33,7 +33,9 @@ class PlannedRows(Rows):
         """Every outage that was planned before the last job finished came, and lasted as long."""
         told = run.summary.held.get("planned_outages")
         if told != len(self.time):
-            finding.wrong("summary.json counts {0} planned outages, but {1} are listed", told, len(self.time))
+            finding.wrong(
+                "summary.json counts {0} planned outages, but {1} are listed", told, len(self.time)
+            )
         last = int(run.jobs.finish.max())
         failures = run.failures
         came = set(

@@ -31,7 +31,9 @@ def unchecked(parameters: Mapping[str, Any], *, logged: bool) -> tuple[Unchecked
                 "(simulate with {log_events} logs the decisions)",
             )
         )  # fmt: skip
-        found.append(Unchecked("failures.csv", ("time",), "for failures of a node that was already down"))
+        found.append(
+            Unchecked("failures.csv", ("time",), "for failures of a node that was already down")
+        )
         why = "which of a job's nodes failed, if no job was to start on either before its return"
         found.append(Unchecked("failures.csv", ("node",), why))
     else:
@@ -39,7 +41,9 @@ def unchecked(parameters: Mapping[str, Any], *, logged: bool) -> tuple[Unchecked
         found.append(Unchecked("foreseen.csv", ("*",), why))
     if parameters.get("predictor") != "trace":
         found += [
-            Unchecked(SUMMARY, ("predictor",), "what was learned, and from what, is not in the folder"),
+            Unchecked(
+                SUMMARY, ("predictor",), "what was learned, and from what, is not in the folder"
+            ),
             Unchecked("hazard.csv", ("*",), "what was learned: the replay uses it"),
             Unchecked("predictions.npz", ("*",), "what was learned: the replay uses it"),
         ]

@@ -138,7 +138,12 @@ class Bargained:
             return
         rows = self.logged
         odd = np.flatnonzero(rows.told != rows.submitted)
-        finding.all([f"line {row + 2} of {rows.FILE}: wanted is set without a submission, or missing" for row in odd])
+        finding.all(
+            [
+                f"line {row + 2} of {rows.FILE}: wanted is set without a submission, or missing"
+                for row in odd
+            ]
+        )
         users = self.users.take(self.users.took)
         here = dict(zip(users.name.tolist(), users.probability.tolist(), strict=True))
         mine = rows.wanted[rows.submitted]

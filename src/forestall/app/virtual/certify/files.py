@@ -220,7 +220,9 @@ def _machine(said: Summary, nodes: int) -> tuple[Int, Int]:
         raise TraceError(said.path, str(error), field=p + "node_sizes") from None
     counts = [one.nodes for one in sizes]
     if sum(counts) != nodes:
-        raise TraceError(said.path, f"{told!r} does not describe {nodes} nodes", field=p + "node_sizes")
+        raise TraceError(
+            said.path, f"{told!r} does not describe {nodes} nodes", field=p + "node_sizes"
+        )
     machine = said.number(p + "vm_memory", 1e-9, 2**31) if said.told(p + "vm_memory") else None
     holds = [
         2**31 if one.memory is None or machine is None else int(one.memory // machine)

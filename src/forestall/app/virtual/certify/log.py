@@ -167,7 +167,9 @@ def _foreseen(run: LoggedTasks, finding: Finding) -> None:
             force[node] = at
         elif kind == TaskEventKind.NODE_FAILED:
             due.setdefault((node, time), []).append(force.pop(node, NONE))
-    text = "failure of node {0} at {1}: predicted is {2} in failures.csv, {3} according to events.csv"
+    text = (
+        "failure of node {0} at {1}: predicted is {2} in failures.csv, {3} according to events.csv"
+    )
     for node, time, said in zip(
         failures.node.tolist(), failures.time.tolist(), failures.predicted.tolist(), strict=True
     ):
@@ -219,10 +221,15 @@ def _leaving(run: LoggedTasks, finding: Finding) -> None:
     if "tau" not in run.summary.held["parameters"]:  # learnt: what moves take is not told here
         here = np.array([one for one in due if one[1] < end], dtype=np.int64).reshape(-1, 2)
         left = told.take((told.kind == TaskEventKind.LEAVE_DUE) & (told.time < end))
-        text = "node {0} is to be left at {1} according to only one of the predictions and events.csv"
+        text = (
+            "node {0} is to be left at {1} according to only one of the predictions and events.csv"
+        )
         mine = [here[:, 0], here[:, 1]]
         unlike_rows(finding, text, [left.node, left.time], mine, np.arange(given.nodes))
-    text = "the move at {0} off node {1} is for a failure at {2}, but {3} was predicted (migrations.csv)"
+    text = (
+        "the move at {0} off node {1} is for a failure at {2}, but {3} was predicted "
+        "(migrations.csv)"
+    )
     for time, node, said in zip(
         moves.time.tolist(), moves.source.tolist(), moves.predicted.tolist(), strict=True
     ):

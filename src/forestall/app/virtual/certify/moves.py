@@ -26,7 +26,10 @@ def moves_and_stays(run: Facts, finding: Finding) -> str:
     text = "task {1} of job {0} moves at {2}, but migration is off (migrations.csv, line {3})"
     finding.where(none, text, names, moves.number, moves.time, line)
     early = (moves.predicted != NONE) & (moves.time < moves.predicted - given.lead)
-    text = "task {1} of job {0} moves at {2}, too early for a failure predicted at {3} (migrations.csv, line {4})"
+    text = (
+        "task {1} of job {0} moves at {2}, too early for a failure predicted at {3} "
+        "(migrations.csv, line {4})"
+    )
     finding.where(early, text, names, moves.number, moves.time, moves.predicted, line)
     _check_order(run, finding)
     _check_overload(run, finding)
@@ -104,7 +107,8 @@ def _matched(run: Facts, finding: Finding) -> tuple[Int, Int]:
     alone = mine.join(theirs, on=_KEYS, how="anti", maintain_order="left")["move"].to_numpy()
     every = np.ones(len(alone), dtype=np.bool_)
     text = (
-        "task {1} of job {0} moves at {2} to node {3}, but has no stay there (migrations.csv, line {4})"
+        "task {1} of job {0} moves at {2} to node {3}, but has no stay there (migrations.csv, "
+        "line {4})"
     )
     labels = (moves.number[alone], moves.time[alone], moves.target[alone], alone + 2)
     finding.where(every, text, run.jobs.name[moves.job[alone]], *labels)

@@ -98,7 +98,9 @@ def aborts(run: Facts, finding: Finding) -> str:
     aborted = stays.ended == Ended.ABORTED
     at = np.minimum(np.searchsorted(failing, ends), max(len(failing) - 1, 0))
     struck = failing[at] == ends if len(failing) else np.zeros(len(stays), dtype=np.bool_)
-    text = "task {1} of job {0} is aborted at {2}, but node {3} did not fail then (runs.csv, line {4})"
+    text = (
+        "task {1} of job {0} is aborted at {2}, but node {3} did not fail then (runs.csv, line {4})"
+    )
     labels = (names, stays.number, stays.end, stays.node, stays.line)
     finding.where(aborted & ~struck, text, *labels)
     # A move of a machine that was stopped and copied comes after a failure of the same second.

@@ -37,15 +37,21 @@ def places(run: Facts, finding: Finding) -> str:
             follows & (stays.begun == Begun.RESTARTED) & (was != Ended.ABORTED),
             "restarts at {2}, but was not aborted",
         ),
-        (chain.final & (stays.ended == Ended.MOVED), "ends its stay from {2} with a move, but arrives nowhere"),
+        (
+            chain.final & (stays.ended == Ended.MOVED),
+            "ends its stay from {2} with a move, but arrives nowhere",
+        ),
     ):
         finding.where(bad, "task {1} of job {0} " + text + " (runs.csv, line {3})", *labels)
     nowhere = follows & (stays.begun == Begun.MIGRATED) & (stays.node == stays.node[back])
     finding.where(
-        nowhere, "task {1} of job {0} moves at {2} to the node it is on (runs.csv, line {3})", *labels
+        nowhere,
+        "task {1} of job {0} moves at {2} to the node it is on (runs.csv, line {3})",
+        *labels,
     )
     _reservations(run, finding)
-    return f"{len(stays)} stays of {int(chain.fresh.sum())} tasks, each following from the one before"
+    tasks = int(chain.fresh.sum())
+    return f"{len(stays)} stays of {tasks} tasks, each following from the one before"
 
 
 def _reservations(run: Facts, finding: Finding) -> None:
@@ -87,7 +93,9 @@ def work(run: Facts, finding: Finding) -> str:
     early = np.where(ended, stays.end != progress.planned, stays.end >= progress.planned)
     finding.where(early, text, *labels, stays.end, progress.planned, stays.line)
     could = np.where(ended, whole - chain.before, stays.rate * progress.seconds)
-    text = "task {1} of job {0} did {2:.3f} of work in a stay that allows {3:.3f} (runs.csv, line {4})"
+    text = (
+        "task {1} of job {0} did {2:.3f} of work in a stay that allows {3:.3f} (runs.csv, line {4})"
+    )
     said, mine = stays.work / 1000, could / 1000
     finding.where(stays.work != could, text, *labels, said, mine, stays.line)
     text = "task {1} of job {0}: {2} checkpoints in a stay that allows {3} (runs.csv, line {4})"
@@ -124,16 +132,29 @@ def deadlines(run: Facts, finding: Finding) -> str:
     where = "task {1} of job {0} "
     line = " (deadline {3}; runs.csv, line {4})"
     for bad, text in (
-        ((stays.ended == Ended.COMPLETED) & (stays.end > deadline), "completes at {2}, after its deadline"),
-        ((stays.ended == Ended.LATE) & (stays.end <= deadline), "is recorded as late at {2}, before its deadline"),
-        ((stays.ended == Ended.STOPPED) & (stays.end != deadline), "is stopped at {2}, not at its deadline"),
+        (
+            (stays.ended == Ended.COMPLETED) & (stays.end > deadline),
+            "completes at {2}, after its deadline",
+        ),
+        (
+            (stays.ended == Ended.LATE) & (stays.end <= deadline),
+            "is recorded as late at {2}, before its deadline",
+        ),
+        (
+            (stays.ended == Ended.STOPPED) & (stays.end != deadline),
+            "is stopped at {2}, not at its deadline",
+        ),
     ):
         finding.where(bad, where + text + line, *labels)
     if given.stops:
-        finding.where(stays.end > deadline, where + "runs until {2}, past its deadline" + line, *labels)
+        finding.where(
+            stays.end > deadline, where + "runs until {2}, past its deadline" + line, *labels
+        )
     else:
         finding.where(
-            stays.ended == Ended.STOPPED, where + "is stopped, but may run past its deadline" + line, *labels
+            stays.ended == Ended.STOPPED,
+            where + "is stopped, but may run past its deadline" + line,
+            *labels,
         )
     bound = (stays.begun == Begun.PLACED) | ((stays.begun == Begun.RESTARTED) & given.stops)
     late = bound & (stays.start >= deadline)

@@ -30,7 +30,9 @@ def tasks_and_stays(run: Facts, finding: Finding) -> str:
     text = "task {1} of job {0} is in {2} lines of tasks.csv"
     finding.where(rows != 1, text, jobs.name[owner], number, rows)
     labels = (run.names(tasks), tasks.number, tasks.line)
-    text = "task {3} of job {2}: {column} is {0} in tasks.csv (line {4}), {1} according to its stays"
+    text = (
+        "task {3} of job {2}: {column} is {0} in tasks.csv (line {4}), {1} according to its stays"
+    )
     columns = (
         Said(name, getattr(tasks, name), mine[tasks.index], PARTS if name in THOUSANDTHS else 1)
         for name, mine in _by_stays(run, count).items()
