@@ -99,7 +99,7 @@ def tries(run: Facts, finding: Finding) -> str:
     late = given_up & (waits.since + (tries - 1) * given.retry >= given.end)
     finding.where(late, "job {0} was given up after the host traces end", names)
     total = per(waits.job, len(jobs), tries)
-    text = "job {0} was tried {1} times by jobs.csv (line {3}), {2} by its stays"
+    text = "job {0} was tried {1} times in jobs.csv (line {3}), {2} according to its stays"
     line = np.arange(len(jobs)) + 2
     finding.where(jobs.tries != total, text, jobs.name, jobs.tries, total, line)
     return f"{int(total.sum())} tries of {len(jobs)} jobs"

@@ -61,7 +61,13 @@ def _check_overload(run: Facts, finding: Finding) -> None:
     mine = np.flatnonzero(moves.predicted == NONE)
     if not len(mine) or not given.limit:
         every = np.ones(len(mine), dtype=np.bool_)
-        _note(run, finding, mine, every, "is for no failure, and nodes have no load limit")
+        _note(
+            run,
+            finding,
+            mine,
+            every,
+            "has no reason: no failure was predicted, and nodes have no load limit",
+        )
         return
     time, source, target = moves.time[mine], moves.source[mine], moves.target[mine]
     axis = Axis.over(stays.start, stays.end, time - given.hold, time)
