@@ -49,7 +49,7 @@ NEVER_CHECKED = (
     "whether states and work follow from the host traces, which are not in the folder",
     "the exact work of stays that cover part of one state of a host: only its bounds are checked",
 )
-OF_WORDS = "the reasons in words in decisions.csv, except by the replay, which writes them again"
+OF_WORDS = "column why of decisions.csv, except by the replay, which writes it again"
 OF_PLACES = (
     "whether pieces are on the best hosts, whether a last checkpoint that was not taken would "
     "have finished in time, and how many saves were skipped"
