@@ -172,7 +172,7 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     asked = None if policy is None else AskedPolicy(policy, users)
     period, said = summary.get("repeat_period"), summary.get("predictor")
     if not isinstance(period, int) or not 0 <= period < MAX_SECONDS or not isinstance(said, dict):
-        raise TraceError(folder / SUMMARY, "lacks what a replay goes by: repeat_period, predictor")
+        raise TraceError(folder / SUMMARY, "a replay needs its repeat_period and predictor")
     known = (parameters, period, said)
     engine = _engine(folder, known, int(events["time"][0]), asked)
     ids: list[int] = []

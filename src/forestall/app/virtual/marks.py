@@ -209,7 +209,7 @@ def explain(
         )
     if missed:
         entries["missed"] = Line2D(
-            [], [], color=INK, marker="x", linestyle="none", label="failure that hit no task"
+            [], [], color=INK, marker="x", linestyle="none", label="failure that hit none"
         )
     if down:
         entries["down"] = Patch(facecolor=DOWN, label="down")
