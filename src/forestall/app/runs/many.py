@@ -16,6 +16,7 @@ from forestall.show import closing
 from forestall.show import words as say_
 from forestall.show.blocks import Block, Cell, Figure, Prose, Row, Table
 from forestall.show.drawings import NO_FIGURES
+from forestall.show.quantities import trimmed
 from forestall.show.report import Report, Section
 from forestall.show.style import has_matplotlib
 from forestall.show.words import Summary
@@ -175,5 +176,5 @@ def field(value: object) -> str:
     if value is None:
         return say_.NOTHING
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.6g}"
+        return f"{value:,.0f}" if abs(value) >= 1e5 else trimmed(say_.figure(value))
     return str(value)
