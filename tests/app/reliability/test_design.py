@@ -404,7 +404,10 @@ def test_components_and_prices_of_a_file(tmp_path: Path) -> None:
         (MADE.replace("needed = 1", "needed = 3"), r"groups\[1\].components\[2\].needed"),
         (MADE.replace('"disk"', '"board"'), r"groups\[1\].components: 'board'"),
         (MADE.replace("count = 2, ", "cuont = 2, "), "did you mean 'count'"),
-        (MADE.replace("components", "shape = 0.7\ncomponents"), "shape: is of each component"),
+        (
+            MADE.replace("components", "shape = 0.7\ncomponents"),
+            "shape: cannot be given with components",
+        ),
         (MADE + "[prices]\npower = 1\n", "pool.repair: is missing"),
         (PRICED.replace('"made-1" = 0.5', "other = 1"), "'other' is not a group"),
         (PRICED.replace("waiting = 10", "waiting = -1"), "prices.waiting"),

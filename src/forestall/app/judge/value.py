@@ -42,8 +42,8 @@ MEASURES: Final = ("qos", "lost_node_hours", "utilization", "kept", "promised")
 HOUR: Final = 3600
 RULE: Final = (
     "Regained, saved: shares of the QoS and of the node-hours that failures cost without "
-    "prediction, up to the perfect one's. QoS weighs each job by its promise: probabilities below "
-    "1 lower it even where they are right."
+    "prediction; the perfect predictor has 100 %. QoS weighs each job by its promise: "
+    "probabilities below 1 lower it even if they are right."
 )
 
 

@@ -163,7 +163,8 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     summary = json_of((folder / "summary.json").read_text(encoding="utf-8"))
     if summary.get("own_rules"):
         raise TraceError(
-            folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
+            folder,
+            "was made with a predictor or placement rule in Python, which a log cannot contain",
         )
     with within(folder / "summary.json"):
         parameters = checked(Parameters, summary["parameters"])

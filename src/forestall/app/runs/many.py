@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Tell = Callable[[Summary, str, Any], str]
 MEANS: Final = (
-    "Means over seeds; from three seeds on, ± is half the 95 % interval, unless all give the "
-    "same value (Student's t over seeds: it does not show what another log would give)."
+    "Means over seeds. With three seeds or more, ± is half the 95 % interval (Student's t over "
+    "seeds; it does not cover other logs), unless all give the same value."
 )
 MOST_ROWS: Final = 1000
 """Rows of a sweep that its page shows; the table beside it has all."""
@@ -89,7 +89,7 @@ def calibrations(summaries: Mapping[str, Summary]) -> Section:
     figure = Figure(
         "calibration",
         lambda: calibration_side_by_side(summaries),
-        "Share of promises kept over the promised probability, a line for each run.",
+        "Share of promises kept, by promised probability, a line for each run.",
     )
     body = (figure,) if any(words.promises_made(one)[0] for one in summaries.values()) else ()
     return Section("calibration", "Were the promises calibrated?", body=body)

@@ -106,8 +106,8 @@ def task_line(summary: Summary) -> str:
         f"Trained on the records before {since}, judged on the {held['days']:,.0f} days after "
         f"that: {held['failures']:,} failures of {summary['nodes']:,} nodes. Recall: failures "
         f"among the {100 * how['alarm_share']:.0f} % of node-time with the highest scores "
-        f"(chance: {100 * how['alarm_share']:.0f} %). Intervals: {100 * how['level']:.0f} %, "
-        "bootstrap over weeks."
+        f"(chance: {100 * how['alarm_share']:.0f} %). Intervals: "
+        f"bootstrap over weeks, {100 * how['level']:.0f} %."
     )
 
 
