@@ -143,7 +143,7 @@ def test_each_migration_is_a_line_marked_by_its_fate(made: MadeVirtual) -> None:
     said = legends(figure)
     assert "migration: arrived" in said
     assert "migration: broken by a failure" in said
-    assert "migration: the task ended, or was stopped, first" in said
+    assert "migration: the task ended or was stopped first" in said
     assert figure.axes[0].get_xlabel() == "Time since the first submission (minutes)"
 
 

@@ -294,7 +294,7 @@ def test_rows_have_units_and_fit_the_terminal() -> None:
     assert "Restarts" not in told
     checkpointing = made.summary(parameters={"checkpoint": "periodic"}, restarts=5, checkpoints=80)
     paused = checkpointing | {"processor_seconds": {"paused": 17.0, "total": 1000.0}}
-    row = ("Restarts", "5", "80 checkpoints made; 1.7 % of all time paused")
+    row = ("Restarts", "5", "80 checkpoints made; 1.7 % of processor time paused")
     assert row in rows_of(paused)
     bare = checkpointing | {"checkpoints": 1, "processor_seconds": {}}
     assert ("Restarts", "5", "1 checkpoint made") in rows_of(bare)
@@ -332,7 +332,7 @@ def test_intervals_have_digits_enough(ends: tuple[float, float], said: str) -> N
 
 def test_rows_of_a_run_without_anything() -> None:
     told = {row[0]: row[1:] for row in rows_of({"jobs_count": 0})}
-    assert told["Jobs completed"][1] == "there was no job"
+    assert told["Jobs completed"][1] == "no jobs"
     assert told["Migrations"] == ("0", "no task was moved")
     assert all(len(row) == 3 for row in rows_of({}))
 

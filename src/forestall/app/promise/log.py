@@ -240,7 +240,9 @@ def _known_jobs(path: Path, events: pl.DataFrame, of_job: Flags, asked: Flags) -
     """Raise TraceError where time goes back, a job is submitted twice, or is told of before."""
     back = np.flatnonzero(np.diff(events["time"].to_numpy()) < 0)
     if len(back):
-        raise TraceError(path, "before the event above it", line=int(back[0]) + 3, field="time")
+        raise TraceError(
+            path, "earlier than the event above it", line=int(back[0]) + 3, field="time"
+        )
     seen: set[int] = set()
     jobs = events["job"].to_list()
     for row in np.flatnonzero(of_job).tolist():

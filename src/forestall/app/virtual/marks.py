@@ -33,8 +33,8 @@ MOVED = {"arrived": (GREEN, "arrived")}
 BROKEN = {
     "target failed": (VERMILLION, "broken by a failure"),
     "source failed": (VERMILLION, "broken by a failure"),
-    "ended first": (PURPLE, "overtaken: the task ended or was stopped"),
-    "deadline first": (PURPLE, "overtaken: the task ended or was stopped"),
+    "ended first": (PURPLE, "the task ended or was stopped first"),
+    "deadline first": (PURPLE, "the task ended or was stopped first"),
 }
 FATES = MOVED | BROKEN
 MOVE, LEFT = "migration:", "tasks moved off:"
