@@ -442,7 +442,7 @@ def test_what_falcon_said_is_told(tmp_path: Path) -> None:
     assert "Promises kept" in page.said
     kept = int((result.stays["ended"] == "completed").sum())
     count = int((result.stays["ended"] != "unfinished").sum())
-    assert f"and {100 * kept / count:.1f} % did" in page.said
+    assert f"average. {100 * kept / count:.1f} % did" in page.said
 
 
 @pytest.mark.usefixtures("plain")

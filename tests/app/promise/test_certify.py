@@ -338,7 +338,7 @@ def test_missing_files(folder: Path, name: str) -> None:
 
 
 def test_no_folder_and_no_jobs(folder: Path) -> None:
-    with pytest.raises(TraceError, match="no folder"):
+    with pytest.raises(TraceError, match="not a folder"):
         certify(folder / "nowhere")
     (folder / "jobs.csv").write_text(JOBS.splitlines()[0] + "\n")
     with pytest.raises(TraceError, match="holds no jobs"):

@@ -208,5 +208,5 @@ def _least_reliable(summary: Summary) -> tuple[Fact, ...]:
     quarter = words.number(summary.get("least_reliable_share"))
     if quarter is None or not whole(summary, "failures_played"):
         return ()
-    meaning = "of useful work is on the quarter of nodes with the most failures"
+    meaning = "of useful work, on the quarter of nodes with most failures"
     return (measured("least_reliable", "Least reliable", quarter, "ratio", meaning, words.percent),)
