@@ -241,7 +241,7 @@ def test_hints_by_hand() -> None:
     (late,) = hints(jobs, replace(hosts, load=hosts.load[:, :1440]), warm_up=0, scheduler="condor")
     assert late == "1 job is submitted after 24.0 h, when the host traces end"
     late, much = hints(jobs, hosts, warm_up=2 * DAY, scheduler="condor")
-    assert late.startswith("1 job is submitted after 2.0 d, when the host traces end; their first")
+    assert late.startswith("1 job is submitted after 2.0 d, when the host traces end; the first")
     assert much.startswith("50 % of the host traces come before the jobs")
     (clock,) = hints(one_job(), replace(hosts, origin=MONDAY + 5400), warm_up=0, scheduler="condor")
     assert clock.startswith("time 0 of the jobs is 1:30 of 2024-01-01 on the hosts' clock")

@@ -301,7 +301,7 @@ BAD = {
     GROUP + "count = 5\nmttf = '5h'\nshape = 0.0": r"groups\[1\].shape",
     GROUP + "count = 5\nmttf = '5h'\nsystem = 1": r"groups\[1\].system: needs a log",
     GROUP + "log = 'no.csv'": "no.csv: cannot be read",
-    GROUP + "log = 'no.csv'\nshape = 0.5": r"groups\[1\].shape: is fitted",
+    GROUP + "log = 'no.csv'\nshape = 0.5": r"groups\[1\].shape: cannot be given with a log",
     ONE + ONE: "groups: 'a' is not allowed; expected names that differ",
     "ages = 'old'\n" + ONE: "ages: 'old' is not allowed; expected new, steady",
     "success = 1.0\n" + ONE: "success: 1.0 is not allowed",

@@ -137,7 +137,7 @@ def test_a_folder_without_a_manifest_is_still_certified(made: object, tmp_path: 
     (folder / MANIFEST).unlink()
     certificate = certify(folder)
     assert certificate.passed, str(certificate)
-    assert "manifest.json is not there" in certificate.not_checked[0]
+    assert "manifest.json is missing" in certificate.not_checked[0]
 
 
 @pytest.mark.parametrize("spoilt", ["", "[]", '{"files": 7}', '{"files": {}, "sha256": "0"}'])
