@@ -43,7 +43,7 @@ A section is one function and one entry::
             f"Failures destroyed {words.node_hours(run.lost)}.",
             facts=(fact,),
             body=(
-                Figure("lost", lambda: draw_lost(run), "Work lost over time, cumulated."),
+                Figure("lost", lambda: draw_lost(run), "Cumulative work lost over time."),
                 Table.by("worst_jobs", columns, records),
                 Prose("Work since the last checkpoint is lost.", soft=True),
             ),

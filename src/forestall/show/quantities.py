@@ -137,10 +137,11 @@ def _unit_of(most: float, least: float) -> tuple[str, int]:
 
 def brief(value: float) -> str:
     """Return a number with at most three digits, without zeros at its end."""
-    return number(round(value)) if round(value, 2) == round(value) else _trimmed(number(value))
+    return number(round(value)) if round(value, 2) == round(value) else trimmed(number(value))
 
 
-def _trimmed(text: str) -> str:
+def trimmed(text: str) -> str:
+    """Return the text of a number without zeros at the end of its digits after the point."""
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 

@@ -449,7 +449,7 @@ def test_the_rule_of_falcon(
         f"0,start,1,{chosen},,1,4,{mine},,0.5,{reason},why\n"
     )
     said = choices(tmp_path)
-    by_rule = f"start on host {best} ({reason.replace('_', ' ')}) by the rule"
+    by_rule = f"start on host {best} ({reason.replace('_', ' ')}) according to the rule"
     assert (by_rule in said) == (chosen != best), said
 
 
@@ -472,8 +472,8 @@ def test_what_the_omniscient_knew(tmp_path: Path) -> None:
     path = tmp_path / "decisions.csv"
     text = path.read_text()
     for old, new, said in (
-        (",,,30,40,,", ",,,30,41,,", "its true end is not that of its stay"),
-        (",,,34,,,", ",,,35,,,", "the work to come is not that of its stay"),
+        (",,,30,40,,", ",,,30,41,,", "its true end differs from that of its stay"),
+        (",,,34,,,", ",,,35,,,", "the work to come differs from that of its stay"),
     ):
         for file in (path, tmp_path / "candidates.csv"):
             assert old in file.read_text()
@@ -494,8 +494,8 @@ def test_chances_are_those_of_the_stays(scheduler: str, tmp_path: Path) -> None:
     promise = table["promise"][0]
     replace(tmp_path / "stays.csv", f",1.0,{promise}\n", f",0.9,{promise}\n")
     found = failed(certify(tmp_path))
-    assert "its chance is 1.0 by decisions.csv" in found[CHOICES]
-    assert "foreseen_mean is 1.0 in summary.json, 0.9 here" in found["promises"]
+    assert "its chance is 1.0 in decisions.csv" in found[CHOICES]
+    assert "foreseen_mean is 1.0 in summary.json, 0.9 recomputed" in found["promises"]
     replace(tmp_path / "stays.csv", f",0.9,{promise}\n", ",1.0,0.25\n")
     assert "0.25 here" in failed(certify(tmp_path))["promises"]
 
@@ -563,14 +563,19 @@ DAMAGED = [
     ("jobs", "26.3", "26.3000001", "a number of at most six decimals"),
     ("stays", "10,2,50,70", "70,2,50,70", "stays.csv:4: job: '70' is not a job of jobs.csv"),
     ("stays", "10,2,50,70", "10,3,50,70", "stays.csv:4: host: '3' is not below 3"),
-    ("stays", "away,17.5,0.0,17.5,0,,", "away,17.5,0.0,17.5,0,0.5,", "chance: '0.5' is not there"),
+    (
+        "stays",
+        "away,17.5,0.0,17.5,0,,",
+        "away,17.5,0.0,17.5,0,0.5,",
+        "chance: '0.5' is not consistent",
+    ),
     ("hosts", "1,b,", "2,b,", "hosts.csv:3: host: '2' is not the next number"),
     ("hosts", "0,a,1.0", "0,a,inf", "speed: 'inf' is not a number from 0 up"),
     ("availability", "50,60,S3", "50,60,S6", "state: 'S6' is not one of S1"),
     ("summary", '"retry": 5', '"retry": 0', "parameters.retry: 0 is not 1 to"),
     ("summary", '"retry": 5', '"retry": 5.5', "parameters.retry: 5.5 is not whole"),
     ("summary", '"host_traces"', '"traces"', "host_traces.begin: is not there"),
-    ("summary", '"restart": "scratch"', '"restart": "anew"', "'anew' is none of scratch"),
+    ("summary", '"restart": "scratch"', '"restart": "anew"', "'anew' is not one of scratch"),
 ]
 
 

@@ -241,7 +241,7 @@ def test_hints_by_hand() -> None:
     (late,) = hints(jobs, replace(hosts, load=hosts.load[:, :1440]), warm_up=0, scheduler="condor")
     assert late == "1 job is submitted after 24.0 h, when the host traces end"
     late, much = hints(jobs, hosts, warm_up=2 * DAY, scheduler="condor")
-    assert late.startswith("1 job is submitted after 2.0 d, when the host traces end; their first")
+    assert late.startswith("1 job is submitted after 2.0 d, when the host traces end; the first")
     assert much.startswith("50 % of the host traces come before the jobs")
     (clock,) = hints(one_job(), replace(hosts, origin=MONDAY + 5400), warm_up=0, scheduler="condor")
     assert clock.startswith("time 0 of the jobs is 1:30 of 2024-01-01 on the hosts' clock")
@@ -253,7 +253,7 @@ def test_hints_on_jobs_that_were_not_completed() -> None:
     jobs = Jobs.build([0] * 3, [1] * 3, [HOUR] * 3)
     given = {"warm_up": 0, "scheduler": "condor"}
     (few,) = hints(jobs, idle_hosts(2), **given)  # the third finds no host
-    assert few.startswith("33 % of jobs were not completed; makespans are those of the others")
+    assert few.startswith("33 % of jobs were not completed; makespans cover only the others")
     assert hints(jobs, idle_hosts(3), **given) == []
 
 
@@ -274,7 +274,7 @@ def test_hints_on_hosts_that_are_never_there() -> None:
     hosts = idle_hosts(6)
     hosts.load[:5, 60:] = np.nan
     (gone,) = hints(one_job(submit=2 * HOUR), hosts, warm_up=0, scheduler="condor")
-    assert gone.endswith("while there were jobs: h0, h1, h2 and 2 more")
+    assert gone.endswith("during the run: h0, h1, h2 and 2 more")
     assert hints(one_job(submit=0), hosts, warm_up=0, scheduler="condor") == []
 
 

@@ -299,7 +299,7 @@ def test_completion_in_words() -> None:
         "unscheduled: 0.5 %, 95 % interval 0.1 to 2.8 %. 19 jobs were not done when the traces "
         "ended."
     )
-    assert words.on_completion({}, (None, None), None, None) == "There was no job."
+    assert words.on_completion({}, (None, None), None, None) == "There were no jobs."
     assert words.on_completion({"unfinished": 3}, (None, None), None, None).startswith(
         "0 of 3 jobs"
     )
@@ -314,8 +314,8 @@ def test_failures_in_words() -> None:
     said = words.on_failures(4, 10, None, mean, ends, 3600.0, 36_000.0)
     assert said == (
         "A job lost a host with probability 40.0 %, 95 % interval 16.8 to 68.7 %; on average it "
-        "lost 0.80 (95 % interval 0.50 to 1.10, over jobs). Of 8 stays that hosts ended, the cause "
-        "was the owner's load (S3, 75.0 %) and too little free memory (S4, 25.0 %). This took 1.0 "
+        "lost 0.80 (95 % interval 0.50 to 1.10, over jobs). Hosts ended 8 stays because of the "
+        "owner's load (S3, 75.0 %) and too little free memory (S4, 25.0 %). This destroyed 1.0 "
         "host-hours of work, 10.0 % of the useful work."
     )
     none = words.on_failures(0, 10, None, mean, {"completed": 9}, 0.0, 0.0)
@@ -327,8 +327,8 @@ def test_promises_in_words() -> None:
     found = [counts.Promised(0.5, 0.6, 40, 0.55, 0.5, 0.3, 0.7),
              counts.Promised(0.9, 1.0, 60, 0.95, 1.0, 0.9, 1.0)]  # fmt: skip
     assert words.on_promises(found, 0.1, None, "promised") == (
-        "As each stay began, Falcon promised with what probability the job would end on that "
-        "host: 79.0 % on average, and 80.0 % did, 95 % interval 71.1 to 86.7 %. The Brier "
+        "When a stay began, Falcon promised the probability that the job would finish on that "
+        "host: 79.0 % on average. 80.0 % did, 95 % interval 71.1 to 86.7 %. The Brier "
         "score is 0.1000 (0 is perfect; stating 80.0 % for every stay would have scored "
         "0.1600)."
     )
@@ -442,7 +442,7 @@ def test_what_falcon_said_is_told(tmp_path: Path) -> None:
     assert "Promises kept" in page.said
     kept = int((result.stays["ended"] == "completed").sum())
     count = int((result.stays["ended"] != "unfinished").sum())
-    assert f"and {100 * kept / count:.1f} % did" in page.said
+    assert f"average. {100 * kept / count:.1f} % did" in page.said
 
 
 @pytest.mark.usefixtures("plain")
@@ -484,7 +484,7 @@ def test_a_sparse_summary_and_empty_csv_files_are_enough(run: CycleResult, tmp_p
     read = {
         name: pl.read_csv(table.head(0).write_csv().encode()) for name, table in tables(run).items()
     }
-    assert "There was no job." in Page(saved(report(ToldRun({}, **read)), tmp_path)).said
+    assert "There were no jobs." in Page(saved(report(ToldRun({}, **read)), tmp_path)).said
 
 
 @needs_matplotlib
@@ -510,7 +510,7 @@ def test_many_hosts_are_told_by_best_and_worst() -> None:
     assert left["left"].to_list() == [0] * 49 + [1]
     shown = Report("", "", (Section("hosts", "", body=host_table(left)),))
     page = Page(page_of(shown, drawn={}))
-    assert "Available most: 10 of 50 hosts." in page.said
+    assert "Most available: 10 of 50 hosts." in page.said
     assert "h49 1.00 98.0 %" in page.said
     assert "h25 " not in page.said
     assert "h0 1.00 0.0 %" in page.said

@@ -216,7 +216,7 @@ def test_every_rule_can_fail() -> None:
 def test_details_name_the_culprit(folder: Path) -> None:
     replace(folder / "runs.csv", "3,18,32,finished,1,0,1", "3,18,32,finished,1,0,2")
     details = {check.name: check.detail for check in certify(folder).checks}
-    assert details["one job on a node"] == "node 2 runs job 3 at 18, when job 1 has not ended"
+    assert details["one job on a node"] == "node 2 runs job 3 at 18, before job 1 has ended"
     assert "FAIL one job on a node: node 2" in str(certify(folder))
 
 
@@ -338,7 +338,7 @@ def test_missing_files(folder: Path, name: str) -> None:
 
 
 def test_no_folder_and_no_jobs(folder: Path) -> None:
-    with pytest.raises(TraceError, match="no folder"):
+    with pytest.raises(TraceError, match="not a folder"):
         certify(folder / "nowhere")
     (folder / "jobs.csv").write_text(JOBS.splitlines()[0] + "\n")
     with pytest.raises(TraceError, match="holds no jobs"):

@@ -176,8 +176,8 @@ def test_a_chosen_span_is_drawn(tmp_path: Path) -> None:
         saved(report(ToldRun(made.summary(), made.jobs, made.runs, made.failures, span)), tmp_path)
         for span in (None, (10_000, 20_000))
     ]
-    assert "in which failures hit most jobs" in texts[0]
-    assert "in which failures hit most jobs" not in texts[1]
+    assert "in which failures hit the most jobs" in texts[0]
+    assert "in which failures hit the most jobs" not in texts[1]
 
 
 # Several runs ------------------------------------------------------------------------------------
@@ -244,7 +244,8 @@ def test_the_verdict_on_promises(promised: float, kept: float, said: str) -> Non
 def test_a_single_promise(kept: float, said: str) -> None:
     row = {"low": 0.9, "high": 1.0, "count": 1, "promised_mean": 0.9, "kept_share": kept}
     summary = {"calibration": [row], "promises_kept": kept}
-    assert words.on_promises(summary) == f"One promise was made, of 90.0 %, and it was {said}."
+    told = words.on_promises(summary)
+    assert told == f"One promise was made, with probability 90.0 %; it was {said}."
 
 
 def test_a_few_promises_are_not_condemned_by_chance() -> None:

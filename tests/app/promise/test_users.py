@@ -69,7 +69,7 @@ def test_a_folder_is_certified_and_replayed_and_always_the_same(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("column", "change", "words"),
     [
-        ("least", pl.lit(1.0), "below the least"),
+        ("least", pl.lit(1.0), "below its user's minimum"),
         ("latest", pl.col("soonest"), "outside its user's patience"),
         ("worth", pl.col("worth") + 1, "is worth"),
         ("shown", pl.lit(0), "was not shown"),

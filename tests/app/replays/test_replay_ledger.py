@@ -147,7 +147,7 @@ def test_an_empty_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     written(tmp_path / "ledger.db", steps=0)
     done = call(capsys, "replay", tmp_path / "ledger.db", "--predictor", "none")
     assert done.code == 0
-    assert "no cycle yet" in done.out
+    assert "no cycles yet" in done.out
 
 
 def test_in_postgresql(capsys: pytest.CaptureFixture[str]) -> None:

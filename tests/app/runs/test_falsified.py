@@ -126,7 +126,7 @@ def test_what_changed_since_is_told_and_the_checks_still_run(made: object, tmp_p
     assert "report.html changed since it was written" in wrong[0].detail
     assert len(certificate.checks) > 15
     page.unlink()
-    assert "report.html was written, and is not there any more" in str(certify(folder))
+    assert "report.html was written, but is missing now" in str(certify(folder))
     (folder / "users.csv").write_text("job\n")
     with pytest.raises(TraceError, match=r"users\.csv: lacks .*; the file was not there"):
         certify(folder)
@@ -137,7 +137,7 @@ def test_a_folder_without_a_manifest_is_still_certified(made: object, tmp_path: 
     (folder / MANIFEST).unlink()
     certificate = certify(folder)
     assert certificate.passed, str(certificate)
-    assert "manifest.json is not there" in certificate.not_checked[0]
+    assert "manifest.json is missing" in certificate.not_checked[0]
 
 
 @pytest.mark.parametrize("spoilt", ["", "[]", '{"files": 7}', '{"files": {}, "sha256": "0"}'])

@@ -155,7 +155,7 @@ def test_what_no_other_process_can_make_is_refused(where: str, there: Path, tmp_
     exec("class Typed(fs.Policy):\n    pass\n", names)
     model = "cycle" if where == "held" else "promise"
     own = {"held": Locked(), "local": Local(), "typed": names["Typed"]}[where]
-    with pytest.raises(ParameterError, match="other processes can make anew") as error:
+    with pytest.raises(ParameterError, match="other processes can rebuild") as error:
         fs.sweep(
             log_of(model), **CASES[model][2], **{MODELS[model].decides: ["falcon", own]},
             out=tmp_path / "out",
@@ -167,7 +167,7 @@ def test_what_no_other_process_can_make_is_refused(where: str, there: Path, tmp_
 def test_a_process_that_lacks_the_module_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     data = frozen("scheduler", Shortest())
     monkeypatch.setattr("app.runs.own_deciders.Shortest", None)
-    with pytest.raises(ParameterError, match="other processes can make anew"):
+    with pytest.raises(ParameterError, match="other processes can rebuild"):
         thawed("scheduler", data.replace(b"Shortest", b"Longest_"))
 
 

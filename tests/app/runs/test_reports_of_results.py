@@ -9,7 +9,7 @@ from forestall.app.runs.replay import Replayed
 def test_a_certificate_tells_every_check() -> None:
     checks = (Check("nodes", True, "nobody twice"), Check("work", False, "3 s too much"))
     made = Certificate(checks, {}, ("states of hosts",)).report
-    assert "1 checks failed" in made.text()
+    assert "1 check failed" in made.text()
     assert "| FAILED | work | 3 s too much |" in made.markdown
     assert made.json["sections"]["checks"]["tables"]["checks"]["rows"][1] == {
         "name": "work", "passed": False, "detail": "3 s too much",

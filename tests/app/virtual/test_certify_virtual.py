@@ -288,7 +288,7 @@ def test_a_job_may_not_pass_a_task_that_waits_to_restart(tmp_path: Path) -> None
 def test_findings_name_job_task_and_line(folder: Path) -> None:
     replace(folder / "runs.csv", "50,0,1,15,15,19,0.8,3.2", "50,0,1,15,15,19,0.8,3.1")
     assert failed(certify(folder))["work of each stay"] == (
-        "task 0 of job 50 did 3.100 in a stay that can hold 3.200 (runs.csv, line 9)"
+        "task 0 of job 50 did 3.100 of work in a stay that allows 3.200 (runs.csv, line 9)"
     )
     replace(folder / "runs.csv", "50,0,1,15,15,19,0.8,3.1", "50,0,2,15,15,19,0.8,3.2")
     assert (
@@ -303,14 +303,14 @@ def test_work_is_told_as_in_the_files(folder: Path) -> None:
     replace(folder / "jobs.csv", "uncompleted,11.2,0,1", "uncompleted,11.25,0,1")
     told = failed(certify(folder))
     assert told["tasks and their stays"] == (
-        "task 0 of job 10: done is 0.001 in tasks.csv (line 2), 16.0 by its stays"
+        "task 0 of job 10: done is 0.001 in tasks.csv (line 2), 16.0 according to its stays"
     )
     assert told["jobs and their tasks"] == (
-        "job 10: lost is 11.25 in jobs.csv (line 2), 11.2 by its tasks"
+        "job 10: lost is 11.25 in jobs.csv (line 2), 11.2 according to its tasks"
     )
     replace(folder / "tasks.csv", "0.001,completed,1", "16.0,completed,7")
     assert failed(certify(folder))["tasks and their stays"] == (
-        "task 0 of job 10: migrations is 7 in tasks.csv (line 2), 1 by its stays"
+        "task 0 of job 10: migrations is 7 in tasks.csv (line 2), 1 according to its stays"
     )
 
 
@@ -351,7 +351,7 @@ UNREADABLE = [
     ("runs", "30,1,2,2,2,7", "30,1,2,2,2,7.5", "runs.csv:2: end: '7.5' is not a whole number"),
     ("runs", "30,1,2,2,2,7", "31,1,2,2,2,7", "runs.csv:2: job: '31' is not a job of jobs.csv"),
     ("runs", "30,1,2,2,2,7", "30,2,2,2,2,7",
-     "runs.csv:2: task: '2' is not a task of its job, which jobs.csv gives a size"),
+     "runs.csv:2: task: '2' is not a task of its job, whose size is in jobs.csv"),
     ("runs", "30,1,2,2,2,7", "30,1,3,2,2,7", "runs.csv:2: node: '3' is not below 3"),
     ("runs", "0.4,4.0", "0.4001,4.0", "runs.csv:7: rate: '0.4001' is not a number of at most three"
      " decimals"),
@@ -361,10 +361,10 @@ UNREADABLE = [
     ("runs", "migrated", "flown", "runs.csv:10: begun: 'flown' is not one of placed, migrated, "
      "restarted"),
     ("runs", "runs_from", "from", "runs.csv: lacks column runs_from"),
-    ("tasks", "40,7,,", "40,7,1,", "tasks.csv:16: node: '1' is not empty just where the task was "
-     "dropped"),
-    ("tasks", "8.0,stopped", "8.0,moved", "tasks.csv:19: outcome: 'moved' is not what becomes of a "
-     "task"),
+    ("tasks", "40,7,,", "40,7,1,", "tasks.csv:16: node: '1' is not consistent with the "
+     "outcome (empty for dropped tasks only)"),
+    ("tasks", "8.0,stopped", "8.0,moved", "tasks.csv:19: outcome: 'moved' is not a final outcome "
+     "of a task"),
     ("jobs", "60,9,1", "50,9,1", "jobs.csv:7: job: '50' is not a job of its own"),
     ("summary", '"nodes": 3', '"nodes": "3"',
      "summary.json: parameters.nodes: '3' is not a number"),
@@ -413,7 +413,7 @@ FULL = {
     [
         ('"overload_limit": 0.7', '"overload_limit": 0.4', "overloads node 1"),
         ('"overload_hold": 10', '"overload_hold": 11', "within its limit in the 11 s before"),
-        ('"overload_limit": 0.7', '"other": 0.7', "flees no failure, and no node has a limit"),
+        ('"overload_limit": 0.7', '"other": 0.7', "nodes have no load limit"),
     ],
 )
 def test_moves_for_overload(old: str, new: str, says: str, tmp_path: Path) -> None:

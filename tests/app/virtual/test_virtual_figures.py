@@ -143,7 +143,7 @@ def test_each_migration_is_a_line_marked_by_its_fate(made: MadeVirtual) -> None:
     said = legends(figure)
     assert "migration: arrived" in said
     assert "migration: broken by a failure" in said
-    assert "migration: the task ended, or was stopped, first" in said
+    assert "migration: the task ended or was stopped first" in said
     assert figure.axes[0].get_xlabel() == "Time since the first submission (minutes)"
 
 
@@ -196,7 +196,7 @@ def test_ticks_of_nodes_and_tasks_are_whole_numbers() -> None:
     assert shown == [0, 1]
     jobs = made.jobs.with_columns(submit=pl.col("start").fill_null(0) - 10, size=pl.lit(1)).head(1)
     waiting = drawing.capacity_over_time(made.runs, made.failures, 2, 4, jobs).axes[1]
-    assert waiting.get_ylabel() == "Tasks waiting,\nmost at once (count)"
+    assert waiting.get_ylabel() == "Tasks waiting,\nmaximum (count)"
     assert [t for t in waiting.get_yticks() if 0 <= t <= 1] == [0, 1]
 
 

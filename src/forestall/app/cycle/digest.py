@@ -98,7 +98,7 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
 def _jobs(summary: Summary) -> tuple[Fact, ...]:
     names = ("simulated", "completed", "unscheduled", "unfinished")
     count, done, never, still = (whole(summary, f"jobs_{name}") for name in names)
-    share = f"{done:,} of {count:,}; " + sureness(done, count, None) if count else "there was none"
+    share = f"{done:,} of {count:,}; " + sureness(done, count, None) if count else "no jobs"
     return (
         measured("jobs_completed", "Jobs completed", done / count if count else None, "ratio",
                  share, words.percent),
@@ -116,15 +116,13 @@ def _moves(summary: Summary) -> tuple[Fact, ...]:
     if not told:
         return ()
     if not told["made"]:
-        why = (
-            "no host was likely enough to leave, or none was found where a guest would end earlier"
-        )
+        why = "no host was likely enough to leave, or no other would have finished a guest earlier"
         return (measured("moves_made", "Guests moved", 0, "count", why, words.count),)
     part, each = words.percent(told["useful_share"]), told["seconds"] / told["made"]
     return (
         measured("moves_made", "Guests moved", told["made"], "count",
                  f"{told['useful']:,} ({part}) from hosts that left within the look-ahead; "
-                 f"{told['broken']:,} more came too late", words.count),
+                 f"{told['broken']:,} more were too late", words.count),
         measured("moves_cost", "Time for moves", told["seconds"], "seconds",
                  "saving, waiting and recovering, of all guests; "
                  f"{words.duration(each)} a move", words.duration),

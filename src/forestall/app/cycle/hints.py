@@ -64,7 +64,8 @@ def _on_late(jobs: Jobs, outcome: CycleOutcome) -> str:
     warm_up = outcome.parameters.warm_up
     if not warm_up:
         return said
-    return f"{said}; their first {format_duration(warm_up)} are used for learning ({{warm_up}})"
+    learned = format_duration(warm_up)
+    return f"{said}; the first {learned} of the traces are used for learning ({{warm_up}})"
 
 
 def _on_not_completed(outcome: CycleOutcome) -> str:
@@ -74,7 +75,7 @@ def _on_not_completed(outcome: CycleOutcome) -> str:
     if share < MOST_NOT_COMPLETED:
         return ""
     return (
-        f"{100 * share:.0f} % of jobs were not completed; makespans are those of the others, so "
+        f"{100 * share:.0f} % of jobs were not completed; makespans cover only the others, so "
         "compare them only with runs that complete the same jobs"
     )
 
@@ -102,8 +103,8 @@ def _on_first_moment(outcome: CycleOutcome) -> str:
     clock = f"{first % DAY // 3600}:{first % 3600 // 60:02d}"
     said = f" of {np.datetime64(first, 's').astype('datetime64[D]')}" if origin is not None else ""
     return (
-        f"time 0 of the jobs is {clock}{said} on the hosts' clock; {{from}} chooses when the host "
-        "traces begin, and {warm_up} how much later the jobs do"
+        f"time 0 of the jobs is {clock}{said} on the hosts' clock; {{from}} sets when the host "
+        "traces begin, {warm_up} how much later the jobs begin"
     )
 
 
@@ -121,8 +122,8 @@ def _on_unlearnt(outcome: CycleOutcome) -> str:
         before = np.arange(-(-origin // DAY), int(mine[0]), dtype=np.int64)
         if not bool(np.any(weekend(before * DAY) == kind)):
             return (
-                f"no whole day of {words} lies in the host traces before the first job on one: "
-                "Falcon had nothing to learn of them (a longer {warm_up} gives it some)"
+                f"the host traces have no whole day of {words} before the first job on one, so "
+                f"Falcon learned nothing about {words} (use a longer {{warm_up}})"
             )
     return ""
 
@@ -138,7 +139,7 @@ def _on_idle_hosts(outcome: CycleOutcome) -> str:
         return ""
     some = ", ".join(outcome.hosts.names[k] for k in never[:NAMED])
     more = f" and {len(never) - NAMED:,} more" if len(never) > NAMED else ""
-    return f"hosts that were never available while there were jobs: {some}{more}"
+    return f"hosts never available during the run: {some}{more}"
 
 
 def _on_short_outages(outcome: CycleOutcome) -> str:

@@ -151,12 +151,12 @@ def replay_guests(folder: Path, scheduler: HostScheduler | None = None) -> list[
     guests = list(logs.told(events, path, logs.names_of(EVENTS)[:5], made))
     counts = logs.whole(events, "candidates", path)
     if (counts < 0).any() or int(counts.sum()) != len(estimates):
-        said = f"tells of {len(estimates)} candidates, events.csv of {int(counts.sum())}"
+        said = f"has {len(estimates)} candidates, but events.csv counts {int(counts.sum())}"
         raise TraceError(folder / CANDIDATE_LOG, said)
     numbers = [event.key for event in guests if event.kind.about_host]
     hosts = 1 + max(numbers, default=0)
     if hosts > max(len(numbers), 1):
-        raise TraceError(path, f"tells of host {hosts - 1}, and not of all before it")
+        raise TraceError(path, f"has host {hosts - 1}, but not all hosts before it")
     engine = CycleEngine(
         hosts,
         scheduler=parameters.scheduler,

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 FAILED: Final = pl.col("failures").cast(pl.Int64) > 0
 HOW: Final = (
-    "A guest runs on a host while the host is in S1 or S2. Where the owner's load stays high (S3), "
+    "A guest runs on a host while the host is in S1 or S2. If the owner's load stays high (S3), "
     "memory runs out (S4) or the host goes away (S5), the guest ends there, and its job starts "
     "again on another host: from scratch, or from its last checkpoint. Makespan is the time from "
-    "submission to completion, all of that included; a job that finds no free host, twice in a row "
+    "submission to completion, all of that included. A job that finds no free host, twice in a row "
     "unless the parameters say otherwise, is given up as unscheduled.",
-    "Run times are those of a host of speed 1 that nobody else uses; so makespan over run time "
-    "(stretch) is above 1 even where nothing goes wrong, as owners take their share, and below 1 "
-    "where hosts are faster.",
-    "Work is counted in hours of such a host. Lost work had to be repeated; harvested is the "
+    "Run times are those of an unshared host of speed 1. So makespan over run time (stretch) is "
+    "above 1 even if nothing goes wrong, because owners take their share, and below 1 on faster "
+    "hosts.",
+    "Work is in hours of such a host. Lost work had to be repeated; harvested is the "
     "useful work as a share of what all hosts could have done for guests during the run.",
     "Falcon predicts for each host how likely it is to stay until the job is done there. The "
     "promise is this probability, corrected by its own record: how often such predictions came "

@@ -48,8 +48,8 @@ class Cycle(Model):
     averaged = ("makespan", "failures_per_job", "unscheduled_share", "lost_work")
     told_by: ClassVar[Mapping[str, tuple[str, ...]]] = {"lengths": drawn}
     drawing = (
-        "the seed draws which of the hosts of equal rank Condor takes, and nothing else; other "
-        "jobs and hosts are other logs"
+        "the seed only decides which of several hosts of equal rank Condor takes; other jobs or "
+        "hosts need other logs"
     )
     compiling = "about 20 s"
     measured: ClassVar[Mapping[str, tuple[str, float]]] = {

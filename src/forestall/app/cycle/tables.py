@@ -82,7 +82,7 @@ def length_table(found: Sequence[counts.LengthClass]) -> tuple[Block, ...]:
     ]  # fmt: skip
     over = {one.makespan.over for one in found if one.makespan is not None}
     drawn = " or ".join(sorted(over))
-    caption = "Makespan and stretch are means of jobs completed"
+    caption = "Makespan and stretch are means of completed jobs"
     caption += f"; intervals of means over {drawn}." if drawn else ""
     return (tabled("lengths", columns, values, caption=caption),) if values else ()
 
@@ -180,7 +180,7 @@ def lasting_table(found: Sequence[counts.Lasting]) -> tuple[Block, ...]:
          None if one.low is None or one.high is None else (one.low, one.high))
         for one in found
     ]  # fmt: skip
-    caption = "Of a host that is available at some moment of the run; intervals over hosts."
+    caption = "For a host that is available at some moment of the run; intervals over hosts."
     return (tabled("lasting", columns, values, caption=caption),) if values else ()
 
 
@@ -196,11 +196,11 @@ def host_table(hosts: pl.DataFrame) -> tuple[Block, ...]:
     free = pl.col("share_s1").cast(pl.Float64) + pl.col("share_s2").cast(pl.Float64)
     told = hosts.with_columns(free=free).sort("free", "host", descending=[True, False])
     if len(told) <= 2 * MOST:
-        return (_hosts("hosts", told, "All hosts, those that are available most first."),)
+        return (_hosts("hosts", told, "All hosts, most available first."),)
     of = f"{MOST} of {len(told):,} hosts."
     return (
-        _hosts("best_hosts", told.head(MOST), f"Available most: {of}"),
-        _hosts("worst_hosts", told.tail(MOST), f"Available least: {of}"),
+        _hosts("best_hosts", told.head(MOST), f"Most available: {of}"),
+        _hosts("worst_hosts", told.tail(MOST), f"Least available: {of}"),
     )
 
 
@@ -224,8 +224,8 @@ def _hosts(key: str, hosts: pl.DataFrame, caption: str) -> Block:
         for row in hosts.iter_rows(named=True)
     ]
     note = (
-        " Left: how often S1 and S2 were left, and for which state; ended: stays of guests that "
-        "this cut short; times and work in host-hours."
+        " Left: departures from S1 and S2, and to which state. Ended: stays of guests that these "
+        "cut short. Times and work are in host-hours."
     )
     return tabled(key, columns, values, caption=caption + note)
 
@@ -273,8 +273,8 @@ def wait_table(run: ToldRun) -> tuple[Block, ...]:
     ]
     row = ("wait", *_mean(mean), waits.median(), waits.quantile(0.95, "linear"), waits.max())
     note = (
-        f"{plain.percent(int((waits == 0).sum()) / len(waits))} of jobs that were started began at "
-        f"once; they were tried {plain.ratio(counts.reals(run.jobs, 'tries').mean(), 2)} times on "
+        f"{plain.percent(int((waits == 0).sum()) / len(waits))} of started jobs began at "
+        f"once; jobs were tried {plain.ratio(counts.reals(run.jobs, 'tries').mean(), 2)} times on "
         "average, restarts included."
     )
     return tabled("waiting", columns, [row]), Prose(note, soft=True)

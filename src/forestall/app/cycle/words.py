@@ -13,8 +13,8 @@ from forestall.show import words
 
 MAP_PARTS: Final = {
     "run": "The whole run.",
-    "ended": "The part of the run in which hosts ended most stays of guests.",
-    "began": "The part of the run in which most stays of guests began; hosts ended none.",
+    "ended": "The part of the run in which hosts ended the most stays of guests.",
+    "began": "The part of the run in which the most stays of guests began; hosts ended none.",
 }
 WHY: Final = {
     "contention": "the owner's load (S3, {})",
@@ -109,7 +109,7 @@ def on_completion(
     """
     count = sum(ends.values())
     if not count:
-        return "There was no job."
+        return "There were no jobs."
     done = ends.get("straight", 0) + ends.get("after", 0)
     text = (
         f"{done:,} of {words.counted(count, 'job')} ({words.percent(done / count)}) were completed;"
@@ -167,8 +167,8 @@ def on_failures(
     return (
         f"A job lost a host with probability {words.percent(hit / count)}, "
         f"{sureness(hit, count, shared)}; on average it lost {spread(failures, plain)}. "
-        f"Of {words.counted(total, 'stay')} that hosts ended, "
-        f"the cause was {listed(causes)}. This took {host_hours(lost)} of work{share}."
+        f"Hosts ended {words.counted(total, 'stay')} because of {listed(causes)}. "
+        f"This destroyed {host_hours(lost)} of work{share}."
     )
 
 
@@ -189,9 +189,9 @@ def on_promises(
     said = sum(one.stays * one.said for one in found) / count
     kept = round(sum(one.stays * one.kept for one in found))
     text = (
-        f"As each stay began, Falcon {what} with what "
-        f"probability the job would end on that host: {words.percent(said)} on average, and "
-        f"{words.percent(kept / count)} did, {sureness(kept, count, shared)}."
+        f"When a stay began, Falcon {what} the probability that the job would finish on that "
+        f"host: {words.percent(said)} on average. {words.percent(kept / count)} did, "
+        f"{sureness(kept, count, shared)}."
     )
     if score is not None:
         alike = kept / count * (1 - kept / count)
@@ -253,5 +253,5 @@ def map_caption(hosts: int, few: int, *, shown: str) -> str:
     """
     said = [MAP_PARTS[shown]] if shown in MAP_PARTS else []
     if hosts > few:
-        said.append("A cell shows what most of its hosts are for most of its time.")
+        said.append("A cell shows the most common state of its hosts.")
     return " ".join(said)

@@ -72,7 +72,7 @@ class Sources:
         stop = None if self.until is None else moment(self.until, log.origin, "until")
         nodes = self.nodes
         count = max(nodes or 0, log.nodes)
-        budget.require(NODE * count, f"what is seen of {count:,} nodes", count=count, of="nodes")
+        budget.require(NODE * count, f"observations of {count:,} nodes", count=count, of="nodes")
         if known is not None and known.failures.names is not None and log.names is not None:
             log = matched(log, known, "since")
             nodes = log.nodes  # whose nodes are heard of for the first time was settled

@@ -18,6 +18,7 @@ from forestall.app.promise.simulate import simulate
 from forestall.app.runs.settings import inputs_of, learnt_of
 from forestall.model.errors import ParameterError
 from forestall.model.observations import Observations
+from forestall.model.settings import told
 from forestall.show import closing
 from forestall.show.blocks import Column, Table
 from forestall.show.report import Report, Section
@@ -41,8 +42,8 @@ MEASURES: Final = ("qos", "lost_node_hours", "utilization", "kept", "promised")
 HOUR: Final = 3600
 RULE: Final = (
     "Regained, saved: shares of the QoS and of the node-hours that failures cost without "
-    "prediction, up to the perfect one's. QoS weighs each job by its promise: probabilities below "
-    "1 lower it even where they are right."
+    "prediction; the perfect predictor has 100 %. QoS weighs each job by its promise: "
+    "probabilities below 1 lower it even if they are right."
 )
 
 
@@ -225,7 +226,9 @@ def report_of(account: Mapping[str, Any]) -> Report:
     """Return what each predictor brought as a report."""
     table = Table.by("predictors", COLUMNS, account["predictors"], note=RULE)
     section = Section("predictors", "What each predictor brings", body=(table,))
-    made = {name: account[name] for name in ("jobs", "failures", "nodes")} | account["parameters"]
+    made = {name: account[name] for name in ("jobs", "failures", "nodes")} | told(
+        Parameters, account["parameters"]
+    )
     return Report(
         "What predictors are worth to the system",
         f"{account['jobs']} on {account['nodes']:,} nodes, with the failures of "

@@ -41,7 +41,7 @@ def on_failures(
         )
     if played == 0:
         found.append(
-            "no failure occurred: those on the machine's nodes are not between "
+            "no failure occurred: none on the machine's nodes falls between "
             f"{format_duration(first)} and {format_duration(last)}, the time of the jobs"
         )
     end = int(failures.time[0]) + failures.span

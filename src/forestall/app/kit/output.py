@@ -91,7 +91,7 @@ def changed_files(folder: Path, ours: frozenset[str]) -> dict[str, str] | None:
     for name, told in files.items():
         place = folder / Path(name).name
         if not place.is_file():
-            found[name] = "was written, and is not there any more"
+            found[name] = "was written, but is missing now"
             continue
         try:
             same = _told(place) == told

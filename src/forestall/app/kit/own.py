@@ -17,8 +17,8 @@ from forestall.model.own import Own, is_own
 
 Decider = TypeVar("Decider", bound=Own)
 _ANEW: Final = (
-    "what other processes can make anew: of a class at the top of a module that is a file, with "
-    "nothing in it that cannot be pickled"
+    "one that other processes can rebuild: its class is at the top level of a module in a file, "
+    "and all it holds can be pickled"
 )
 
 

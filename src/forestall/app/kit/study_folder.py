@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from forestall.app.kit.output import write_csv, write_json
 from forestall.show import style
 from forestall.show.drawings import Progress, draw, figure_files
 from forestall.show.page import page, write_page
+from forestall.show.quantities import duration, number, trimmed
 
 with lazily():
     import polars as pl
@@ -118,5 +119,35 @@ def end(ci: Sequence[float] | None, which: int) -> float | None:
 def made_with(summary: Mapping[str, Any]) -> dict[str, object]:
     """Return the files, the options and the versions behind a study."""
     sources = {k.replace("_", " "): v for k, v in summary.items() if k.endswith("source")}
-    given = {k.replace("_", " "): v for k, v in summary["parameters"].items()}
-    return {**sources, **given, **summary["versions"]}
+    return {**sources, **options_told(summary["parameters"]), **summary["versions"]}
+
+
+def options_told(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return options for a page: units beside the values instead of in the names, few digits.
+
+    >>> options_told({"reboot_s": 3600, "action_cost_node_hours": 0.5, "split": 2 / 3, "seed": 1})
+    {'reboot': '1 h', 'action cost': '0.5 node-hours', 'split': '0.667', 'seed': '1'}
+    """
+    return dict(_option(name, value) for name, value in given.items())
+
+
+def _option(name: str, value: Any) -> tuple[str, str]:
+    for end_, write in _UNITS.items():
+        if name.endswith(end_) and value is not None:
+            values = value if isinstance(value, list | tuple) else (value,)
+            return name.removesuffix(end_).replace("_", " "), ", ".join(map(write, values))
+    return name.replace("_", " "), "" if value is None else _few(value)
+
+
+def _few(value: Any) -> str:
+    """Return a value as text, a real number with about three digits."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_few, value))
+    return trimmed(number(value)) if isinstance(value, float) else str(value)
+
+
+_UNITS: Final[Mapping[str, Callable[[Any], str]]] = {
+    "_node_hours": lambda value: f"{_few(value)} node-hours",
+    "_s": duration,
+}
+"""Ends of names of options, and how values in that unit are written."""

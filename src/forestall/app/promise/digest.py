@@ -92,17 +92,17 @@ def near(summary: Summary) -> tuple[Fact, ...]:
     told = summary.get("topology") or {}
     if not told.get("could"):
         return ()
-    where = "had node numbers in a row"
+    where = "have consecutive nodes do"
     if summary["parameters"].get("topology") != "contiguous":
-        where = "were at one switch"
-    meaning = f"of {say_.count(told['could'])} runs that could {where}"
+        where = "be under one switch are"
+    meaning = f"of the {say_.count(told['could'])} runs that could {where}"
     return (measured("near", "Nodes near each other", told["near"], "ratio", meaning,
                      say_.percent),)  # fmt: skip
 
 
 def _restarted(summary: Summary) -> str:
     """Say what restarts are, and what spares did for them."""
-    told, text = summary.get("spares"), "of jobs that a failure had stopped"
+    told, text = summary.get("spares"), "of jobs stopped by a failure"
     if not told:
         return text
     at_once, on_spares = say_.count(told["at_once"]), say_.count(told["on_spares"])
@@ -137,9 +137,9 @@ def users(summary: Summary) -> tuple[Fact, ...]:
     kept = say_.number(told.get("value_kept")) or 0.0
     return (
         measured("users_left", "Jobs never submitted", told.get("left"), "count",
-                 f"of {say_.count(jobs)}: no offer was acceptable to their users", say_.count),
-        measured("users_took", "Offers taken", took, "count",
-                 f"{first} of them the first one; {again} users asked again", say_.count),
+                 f"of {say_.count(jobs)}: their users found no offer acceptable", say_.count),
+        measured("users_took", "Offers accepted", took, "count",
+                 f"{first} of them the first offer; {again} users asked again", say_.count),
         measured("users_value", "Value kept", kept / value if value else None, "ratio",
                  "of the value of all jobs if done at once; "
                  f"{say_.figure(told.get('value_promised'))} promised, {say_.figure(kept)} kept",

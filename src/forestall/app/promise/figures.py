@@ -131,7 +131,7 @@ def utilization_and_queue(
         axes.set_ylim(0, max(float(level.max()) * 1.08, 1.0))
     dress(share, "Nodes and queue", "", "Nodes (%)")
     dress(count, "", "", "Jobs waiting\n(count)")
-    dress(demand, "", clock.label(), "Nodes they ask for\n(machines)")
+    dress(demand, "", clock.label(), "Nodes requested\n(machines)")
     share.set_xlim(*clock((start, end)))
     figure.align_ylabels()
     legend(share)
@@ -170,7 +170,7 @@ def lost_work_over_time(
     axes.set_xlim(at[0], at[-1] + 0.01 * (at[-1] - at[0]))
     axes.set_ylim(0, max(float(heights[-1]) * 1.08, 1e-9) if len(total) else 1)
     since = "the first submission" if start is not None else "the first failure"
-    dress(axes, "Work lost to failures", clock.label(since), "Lost work, cumulated (node-hours)")
+    dress(axes, "Work lost to failures", clock.label(since), "Cumulative lost work (node-hours)")
     legend(axes)
     return figure
 

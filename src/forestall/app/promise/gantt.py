@@ -167,8 +167,10 @@ def explain(figure: Figure, failing: bool) -> None:
             Patch(
                 facecolor="white", edgecolor=VERMILLION, hatch="////", label="ended by a failure"
             ),
-            Line2D([], [], color=BLACK, marker="X", linestyle="none", label="failure, hit a job"),
-            Line2D([], [], color=INK, marker="x", linestyle="none", label="failure, hit no job"),
+            Line2D(
+                [], [], color=BLACK, marker="X", linestyle="none", label="failure that hit jobs"
+            ),
+            Line2D([], [], color=INK, marker="x", linestyle="none", label="failure that hit none"),
             Patch(facecolor=DOWN, label="down"),
         ]
     legend(

@@ -44,7 +44,7 @@ def at_start(predictor: object, settings: Parameters, start: int) -> HazardPredi
         )
     risky = settings.checkpoint == "risk" or settings.placement != "first"
     if not settings.entry.promises and risky:
-        allowed = "trace, where a classic policy asks for risks"
+        allowed = "trace, because the classic policy uses risks here"
         raise ParameterError("predictor", "hazard", allowed)
     since = start if predictor.end > 0 else min(start, 0)
     return predictor.for_run(settings.nodes, since, expected_downtime(settings))

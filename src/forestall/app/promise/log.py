@@ -163,7 +163,8 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     summary = json_of((folder / "summary.json").read_text(encoding="utf-8"))
     if summary.get("own_rules"):
         raise TraceError(
-            folder, "was made with a predictor or placement rule in Python, which a log cannot hold"
+            folder,
+            "was made with a predictor or placement rule in Python, which a log cannot contain",
         )
     with within(folder / "summary.json"):
         parameters = checked(Parameters, summary["parameters"])
@@ -172,7 +173,7 @@ def replay(folder: Path, policy: Policy | None = None) -> list[str]:
     asked = None if policy is None else AskedPolicy(policy, users)
     period, said = summary.get("repeat_period"), summary.get("predictor")
     if not isinstance(period, int) or not 0 <= period < MAX_SECONDS or not isinstance(said, dict):
-        raise TraceError(folder / SUMMARY, "lacks what a replay goes by: repeat_period, predictor")
+        raise TraceError(folder / SUMMARY, "a replay needs its repeat_period and predictor")
     known = (parameters, period, said)
     engine = _engine(folder, known, int(events["time"][0]), asked)
     ids: list[int] = []
@@ -239,7 +240,9 @@ def _known_jobs(path: Path, events: pl.DataFrame, of_job: Flags, asked: Flags) -
     """Raise TraceError where time goes back, a job is submitted twice, or is told of before."""
     back = np.flatnonzero(np.diff(events["time"].to_numpy()) < 0)
     if len(back):
-        raise TraceError(path, "before the event above it", line=int(back[0]) + 3, field="time")
+        raise TraceError(
+            path, "earlier than the event above it", line=int(back[0]) + 3, field="time"
+        )
     seen: set[int] = set()
     jobs = events["job"].to_list()
     for row in np.flatnonzero(of_job).tolist():

@@ -139,9 +139,9 @@ def top(summary: Summary) -> tuple[Fact, ...]:
                  f"mean {say_.duration(wait.get('mean'))}, 95 % within "
                  f"{say_.duration(wait.get('p95'))}", say_.duration),
         measured("restarts", "Restarts", summary.get("restarts"), "count",
-                 "of jobs that a failure had stopped", say_.count),
+                 "of jobs stopped by a failure", say_.count),
         measured("checkpoints", "Checkpoints", summary.get("checkpoints"), "count",
-                 f"performed; {skipped:,.0f} skipped because they would not have paid", say_.count),
+                 f"performed; {skipped:,.0f} skipped because they did not pay", say_.count),
     )  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def _promises_kept(summary: Summary) -> tuple[Fact, ...]:
     return (
         measured("promises_kept", "Promises kept", kept, "ratio", meaning, say_.percent),
         measured("qos", "Quality of service (QoS)", summary.get("qos"), "number",
-                 "of 1: work finished by its deadline, weighted by what was promised", say_.ratio),
+                 "of 1: work finished by its deadline, weighted by its promise", say_.ratio),
     )  # fmt: skip
 
 
@@ -172,7 +172,7 @@ def node_time(run: ToldRun) -> Section:
 
 def promises(run: ToldRun) -> Section:
     """Return promises by decile, with counts and 95 % intervals."""
-    alt = "Share of promises kept over the promised probability. " + words.on_promises(run.summary)
+    alt = "Share of promises kept, by promised probability. " + words.on_promises(run.summary)
     figure = Figure("calibration", lambda: figures.calibration(run.jobs), alt)
     columns: list[Column] = [
         (ENDS, "Promised probability", lambda tenth: f"{tenth[0]:.1f} to {tenth[1]:.1f}"),
@@ -208,7 +208,7 @@ def levels(run: ToldRun) -> Section:
         )
 
     alt = (
-        "Share of busy and down nodes, jobs waiting and nodes that they ask for, over time. "
+        "Share of busy and down nodes, waiting jobs and the nodes they request, over time. "
         + words.on_work(run.summary)
     )
     return Section(
@@ -226,7 +226,7 @@ def chart(run: ToldRun) -> Section:
         )
 
     alt = "Gantt chart of the runs of jobs on nodes, with failures and outages."
-    caption = "" if run.gantt_span else "The part of the log in which failures hit most jobs."
+    caption = "" if run.gantt_span else "The part of the log in which failures hit the most jobs."
     return Section(
         "gantt", "Which job ran where", body=run.drawn(Figure("gantt", draw, alt, caption))
     )
@@ -240,7 +240,7 @@ def lost_work(run: ToldRun) -> Section:
         return figures.lost_work_over_time(run.happened, start=start, end=end)
 
     lost = say_.node_hours(run.summary.get("lost_work"))
-    figure = Figure("lost", draw, f"Work lost to failures, cumulated: {lost}.")
+    figure = Figure("lost", draw, f"Cumulative work lost to failures: {lost}.")
     body = run.drawn(figure, also=len(run.happened) > 0)
     return Section("lost", "Work lost over time", body=body)
 
@@ -271,13 +271,13 @@ def users(run: ToldRun) -> Section:
         ("jobs", "Jobs", say_.count),
         ("took", "Submitted", say_.count),
         ("asked_again", "Asked again", say_.count),
-        ("taken_mean", "Promise taken, mean", say_.percent),
-        ("value", "Value at once", say_.figure),
+        ("taken_mean", "Mean promise accepted", say_.percent),
+        ("value", "Value if done at once", say_.figure),
         ("value_promised", "Promised", say_.figure),
         ("value_kept", "Kept", say_.figure),
     ]
     values = [(name, *(one[slug] for slug, _, _ in columns[1:])) for name, one in kinds.items()]
-    caption = "Values in the units of the population; what is promised is value times probability."
+    caption = "Values are in the units of the population. Promised is value times probability."
     table = tabled("users", columns, values, caption=caption)
     return Section("users", "Users who bargain", body=(table,) if values else ())
 

@@ -185,7 +185,7 @@ def _check_compiled(settings: Parameters, own: Any) -> None:
     """Raise ParameterError for what only compiled predictors and rules of placement can be asked
     for."""
     if settings.topology is not None:
-        allowed = "not given, with a predictor or placement of your own"
+        allowed = "none, with a predictor or placement of your own"
         raise ParameterError("topology", settings.topology, allowed)
     if own is not None and settings.placement == "least":
         raise ParameterError("placement", "least", "fault-aware or first, with your own predictor")

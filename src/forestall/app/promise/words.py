@@ -33,14 +33,14 @@ def on_promises(summary: Summary) -> str:
     else:
         verdict = (
             "The promises were cautious" if broken < expected else "The promises were too bold"
-        ) + f": {broken:,.0f} were broken, where they allowed for {expected:,.1f}"
+        ) + f": {broken:,.0f} were broken, {expected:,.1f} were expected"
     if made == 1:
         outcome = "kept" if kept == 1 else "broken"
-        return f"One promise was made, of {percent(promised)}, and it was {outcome}."
+        return f"One promise was made, with probability {percent(promised)}; it was {outcome}."
     capital = in_words(kept)[0].upper() + in_words(kept)[1:]
     text = (
-        f"{capital} of {made:,} promises were kept ({percent(kept)}), where {percent(promised)} "
-        f"was promised on average. {verdict}."
+        f"{capital} of {made:,} promises were kept ({percent(kept)}); the mean "
+        f"promised probability was {percent(promised)}. {verdict}."
     )
     brier = number(summary.get("brier"))
     if brier is not None:

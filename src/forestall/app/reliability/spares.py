@@ -126,7 +126,7 @@ def _answer(asked: SparesQuestion) -> SparesAdvice:
         return _of_pool(asked, seconds, mean)
     lost = asked.nodes * min(1.0, seconds / mean)
     if lost > MOST_LOST:
-        allowed = f"fewer: about {lost:,.0f} would be lost; at most {MOST_LOST:,} are counted out"
+        allowed = f"fewer: about {lost:,.0f} would be lost, at most {MOST_LOST:,} can be computed"
         raise ParameterError("nodes", asked.nodes, allowed)
     age = _age(asked, "new")
     law = from_mttf(mean, asked.shape)

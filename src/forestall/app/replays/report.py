@@ -46,7 +46,7 @@ def report(found: LedgerReplayed) -> Report:
     if found.ruled is not None:
         sections.append(rules_section(found.ruled))
     again = found.again
-    window = f"{moment(again.begin)} to {moment(again.end)}" if again.cycles else "no cycle yet"
+    window = f"{moment(again.begin)} to {moment(again.end)}" if again.cycles else "no cycles yet"
     asked = found.asked
     chosen = {
         "predictor": asked.predictor, "wanted": asked.wanted, "guard": asked.guard,
@@ -68,7 +68,7 @@ def verdict(found: LedgerReplayed) -> str:
     again = found.again
     count = sum(again.decisions.values())
     if not again.cycles:
-        return "The ledger has no cycle yet."
+        return "The ledger has no cycles yet."
     if again.first is None:
         also = f", but {found.unlike[0]}" if found.unlike else ""
         return (
@@ -146,15 +146,15 @@ def engine_section(found: LedgerReplayed, other: OtherPlayed) -> Section:
     none = sum(one.other is None for one in changed)
     was, would = found.probabilities
     lead = (
-        f"Other decisions in {other.different:,} of {counted(other.again.cycles, 'cycles')}; "
+        f"Different decisions in {other.different:,} of {counted(other.again.cycles, 'cycles')}; "
         f"{len(other.placed):,} of {counted(other.jobs, 'jobs')} first placed differently; "
-        f"{len(changed):,} of {counted(len(other.said), 'promises')} with another probability"
+        f"{len(changed):,} of {counted(len(other.said), 'promises')} with a different probability"
         + (f", {none:,} of them not made." if none else ".")
     )
     facts = [
-        Fact("cycles_otherwise", "Cycles with other decisions", other.different, "count"),
+        Fact("cycles_otherwise", "Cycles with different decisions", other.different, "count"),
         Fact("placed_otherwise", "Jobs first placed differently", len(other.placed), "jobs"),
-        Fact("said_otherwise", "Promises with another probability", len(changed), "count"),
+        Fact("said_otherwise", "Promises with a different probability", len(changed), "count"),
     ]
     if was.count:
         facts += [
@@ -216,7 +216,7 @@ def _said(changed: list[SaidOtherwise]) -> Table | None:
     ]  # fmt: skip
     records = [said_row(one) for one in changed[:MOST]]
     heads = ("Promise", "Asked (UTC)", "Deadline (UTC)", "Stated", "What if", "Outcome")
-    caption = f"Promises with another probability: {of_all(len(rows), len(changed))}"
+    caption = f"Promises with a different probability: {of_all(len(rows), len(changed))}"
     return Table.of("said", heads, rows, records, right=(3, 4), caption=caption) if rows else None
 
 

@@ -15,11 +15,11 @@ from forestall.show.report import Section
 
 _HOUR: Final = 3600
 NOT_KNOWN: Final = (
-    "Only the rule `risk` is replayed; of the others a ledger holds only the proposals, so a "
+    "Only the rule `risk` is replayed. Of the others a ledger holds only the proposals, so a "
     "rule that was off cannot be tried. Unknown: which predictor foresaw a failure, so all "
-    "forecasts share one trust; whether a person would have agreed and the guard would have "
-    "let it pass; jobs that shared nodes; whether other nodes were free for jobs that would "
-    "have run elsewhere; failures that a drain or reboot would have prevented."
+    "forecasts share one trust; whether a person and the guard would have approved; jobs that "
+    "shared nodes; whether other nodes were free for jobs that would have run elsewhere; "
+    "failures that a drain or reboot would have prevented."
 )
 
 
@@ -35,9 +35,9 @@ def rules_section(ruled: RuledAgain) -> Section:
         low, high = wilson(came, len(new))
         lead += (
             f" Of the {len(new):,} others {came:,} failed in time ({percent(came / len(new))}, "
-            f"95 % interval {percent(low)} to {percent(high)}): {saved:,.1f} node-h were lost that "
-            f"had begun there since, and {spent:,.1f} node-h ran there that would have run "
-            "elsewhere or waited."
+            f"95 % interval {percent(low)} to {percent(high)}): the drains would have saved "
+            f"{saved:,.1f} node-h of work that was lost there, and would have moved or delayed "
+            f"{spent:,.1f} node-h."
         )
     body = [*_proposed(ruled), *_drains(ruled)]
     facts = (
@@ -54,7 +54,7 @@ def _proposed(ruled: RuledAgain) -> list[Table]:
         (rule, f"{count:,}", f"{count - ruled.left_out.get(rule, 0):,}")
         for rule, count in sorted(ruled.proposed.items())
     ]
-    caption = "Drains that were proposed, and how many would be proposed again"
+    caption = "Drains proposed, and how many of them these rules would propose again"
     heads = ("Rule", "Proposed", "Otherwise")
     return [Table.of("proposed", heads, rows, right=(1, 2), caption=caption)] if rows else []
 

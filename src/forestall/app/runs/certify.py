@@ -25,13 +25,17 @@ with lazily():
     from forestall.app.runs import replay as replays
 
 WITHOUT_MANIFEST = (
-    "whether files changed since they were written (manifest.json is not there: of a version that "
-    "wrote none, or removed), and whether all parameters are there"
+    "whether files changed since they were written, and whether all parameters are there "
+    "(manifest.json is missing: removed, or not written by an older version)"
 )
 OF_ALL = (
-    Unchecked("summary.json", ("sources", "versions"), "what was read, and by what, is not here"),
-    Unchecked("skipped.csv", ("action", "name"), "what was left out is in no other file"),
-    Unchecked("report.html", ("*",), "a page for people; only the manifest tells of it"),
+    Unchecked(
+        "summary.json",
+        ("sources", "versions"),
+        "the inputs and the programs that read them are not in the folder",
+    ),
+    Unchecked("skipped.csv", ("action", "name"), "no other file records what was left out"),
+    Unchecked("report.html", ("*",), "a page for people; only the manifest covers it"),
 )
 
 
@@ -91,7 +95,7 @@ def _since_written(error: TraceError, changed: Mapping[str, str] | None) -> Trac
 def _as_written(changed: Mapping[str, str]) -> Check:
     finding = Finding("files as they were written")
     finding.all([f"{name} {how}" for name, how in changed.items()])
-    return finding.check(f"every file has the checksum that {MANIFEST} tells")
+    return finding.check(f"every file matches its checksum in {MANIFEST}")
 
 
 def _of_all(folder: Path) -> list[Check]:
@@ -113,13 +117,13 @@ def _of_all(folder: Path) -> list[Check]:
     parameters = summary.value("parameters", (dict,), "parameters")
     finding.all(
         [
-            f"{name} is {summary.held.get(name)}, and {parameters[name]} in the parameters"
+            f"{name} is {summary.held.get(name)}, but {parameters[name]} in the parameters"
             for name in ("seed", model.decides)
             if name in parameters and (name in summary.held or name == model.decides)
             and summary.held.get(name) != parameters[name]
         ]
     )  # fmt: skip
-    return [*found, finding.check(f"seed and {model.decides}, as the parameters have them")]
+    return [*found, finding.check(f"seed and {model.decides} agree with the parameters")]
 
 
 def _kinds(path: Path) -> list[str]:
@@ -148,14 +152,14 @@ def _complete(folder: Path, summary: Mapping[str, Any]) -> list[Check]:
     except ParameterError as error:
         finding.all([str(error)])
         whole = dict(given)
-    finding.all([f"{name} is not there" for name in whole if name not in given])
+    finding.all([f"{name} is missing" for name in whole if name not in given])
     finding.all([f"{name} is not a parameter here" for name in given if name not in whole])
     finding.all(
-        [f"{n} is {given[n]}, and would be {v}" for n, v in whole.items() if given.get(n, v) != v]
+        [f"{n} is {given[n]} instead of {v}" for n, v in whole.items() if given.get(n, v) != v]
     )
     needed = ("seed", "sources", "skipped", "versions")
-    finding.all([f"summary.json lacks {name}" for name in needed if name not in summary])
-    finding.all([f"{name} is not there" for name in model.always if not (folder / name).exists()])
+    finding.all([f"summary.json has no {name}" for name in needed if name not in summary])
+    finding.all([f"{name} is missing" for name in model.always if not (folder / name).exists()])
     return [finding.check(f"{len(whole)} parameters")]
 
 
@@ -174,5 +178,10 @@ def _replayed(folder: Path, summary: Mapping[str, Any]) -> list[Check]:
         finding.all([str(error)])
         return [finding.check("")]
     if not again.same:
-        finding.all([f"{again.verdict}: {again.logged!r} was logged, {again.replayed!r} is due"])
+        finding.all(
+            [
+                f"{again.verdict}: {again.logged!r} was logged, but the replay gives "
+                f"{again.replayed!r}"
+            ]
+        )
     return [finding.check(again.verdict)]

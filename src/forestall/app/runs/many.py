@@ -16,6 +16,7 @@ from forestall.show import closing
 from forestall.show import words as say_
 from forestall.show.blocks import Block, Cell, Figure, Prose, Row, Table
 from forestall.show.drawings import NO_FIGURES
+from forestall.show.quantities import trimmed
 from forestall.show.report import Report, Section
 from forestall.show.style import has_matplotlib
 from forestall.show.words import Summary
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 Tell = Callable[[Summary, str, Any], str]
 MEANS: Final = (
-    "Means over seeds; from three seeds on, ± is half the 95 % interval, unless all give the "
-    "same value (Student's t over seeds: it does not show what another log would give)."
+    "Means over seeds. With three seeds or more, ± is half the 95 % interval (Student's t over "
+    "seeds; it does not cover other logs), unless all give the same value."
 )
 MOST_ROWS: Final = 1000
 """Rows of a sweep that its page shows; the table beside it has all."""
@@ -88,7 +89,7 @@ def calibrations(summaries: Mapping[str, Summary]) -> Section:
     figure = Figure(
         "calibration",
         lambda: calibration_side_by_side(summaries),
-        "Share of promises kept over the promised probability, a line for each run.",
+        "Share of promises kept, by promised probability, a line for each run.",
     )
     body = (figure,) if any(words.promises_made(one)[0] for one in summaries.values()) else ()
     return Section("calibration", "Were the promises calibrated?", body=body)
@@ -175,5 +176,5 @@ def field(value: object) -> str:
     if value is None:
         return say_.NOTHING
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.6g}"
+        return f"{value:,.0f}" if abs(value) >= 1e5 else trimmed(say_.figure(value))
     return str(value)

@@ -157,5 +157,7 @@ def _own(folder: Path, summary: Mapping[str, Any], asked: Mapping[str, Any]) -> 
         own = own or found
     if own is None and is_own(made):
         what = f"the {model.decides} {made} in Python"
-        raise TraceError(folder, f"was made with {what}, which a log cannot hold: give it")
+        raise TraceError(
+            folder, f"was made with {what}, which a log cannot contain; give it to the replay"
+        )
     return own

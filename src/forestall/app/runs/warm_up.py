@@ -213,7 +213,7 @@ def warm_up(
             raise ParameterError("parts", name, "of " + ", ".join(STEPS))
     folder = _kept.cache_folder()
     if folder is None:
-        allowed = "a folder that can be written to, by FORESTALL_KERNEL_CACHE"
+        allowed = "a writable folder, set by FORESTALL_KERNEL_CACHE"
         raise ParameterError("the cache of kernels", "nowhere", allowed)
     count = min(workers or cores(), len(wanted))
     began, done = time.monotonic(), {}

@@ -21,13 +21,13 @@ MEASURES: Final = (
     Measure("Utilization", "utilization", words.percent, max),
     Measure("Lost work, processor-hours", "lost_work", hours_of, min),
     Measure("Stopped, processor-hours", "stopped_work", hours_of, min),
-    Measure("Jobs dropped waiting", "jobs_dropped", words.count, min),
+    Measure("Jobs dropped while waiting", "jobs_dropped", words.count, min),
     Measure("Wait, mean", "wait.mean", words.duration, min),
     Measure("Migrations", "migrations", words.count),
     Measure("Moves in vain", "moves_in_vain", words.count, min),
     Measure("Tasks saved by moves", "tasks_saved", words.count, max),
     Measure("Restarts", "restarts", words.count),
-    Measure("Done on least reliable nodes", "least_reliable_share", words.percent),
+    Measure("Work on the least reliable nodes", "least_reliable_share", words.percent),
     Measure("First submission to last end", "makespan", words.duration, min),
 )
 """By which sweeps and comparisons tell runs apart."""
@@ -96,14 +96,14 @@ def measures(summary: Summary) -> tuple[Fact, ...]:
         *_jobs(summary),
         *_tasks(summary),
         measured("utilization", "Utilization", summary.get("utilization"), "ratio",
-                 "of processor time went into tasks that ended", words.percent),
+                 "of processor time was work of tasks that finished", words.percent),
         _work("lost_work", "Lost work", lost, share or "nothing was lost to failures"),
         *_stopped(summary),
         *_moves(summary),
         *_wait(summary),
         *_restarts(summary),
         measured("failures_played", "Failures", summary.get("failures_played"), "count",
-                 f"while jobs were there; {hit} of them hit tasks", words.count),
+                 f"during the run; {hit} of them hit tasks", words.count),
         *_least_reliable(summary),
         measured("makespan", "Makespan", summary.get("makespan"), "seconds",
                  "from first submission to last end", words.duration),
@@ -116,12 +116,12 @@ def _jobs(summary: Summary) -> tuple[Fact, ...]:
     dropped = whole(summary, "jobs_dropped")
     said = [
         f"{max(count - done - late - dropped, 0):,} uncompleted",
-        f"{dropped:,} dropped waiting",
+        f"{dropped:,} dropped while waiting",
         f"{late:,} completed late" if late else "",
     ]
     return (
         measured("jobs_completed", "Jobs completed", summary.get("job_completion_rate"), "ratio",
-                 sure if count else "there was no job", words.percent),
+                 sure if count else "no jobs", words.percent),
         measured("jobs_other", "Other jobs", count - done, "count",
                  ", ".join(part for part in said if part), words.count),
     )  # fmt: skip
@@ -135,7 +135,7 @@ def _tasks(summary: Summary) -> tuple[Fact, ...]:
     sure = f"{done:,} of {count:,} by their deadlines; 95 %: {interval_of(summary, 'task')}"
     completed = measured(
         "tasks_completed", "Tasks completed", summary.get("task_completion_rate"), "ratio",
-        sure if count else "there was no task", words.percent,
+        sure if count else "no tasks", words.percent,
     )  # fmt: skip
     other = measured("tasks_other", "Other tasks", count - done, "count", said, words.count)
     return (completed, other) if said else (completed,)
@@ -161,7 +161,7 @@ def _work(key: str, label: str, seconds: float, meaning: str) -> Fact:
 
 def _stopped(summary: Summary) -> tuple[Fact, ...]:
     stopped = words.number(summary.get("stopped_work")) or 0.0
-    meaning = "of other tasks that did not end"
+    meaning = "of other tasks that did not finish"
     return (_work("stopped_work", "Stopped work", stopped, meaning),) if stopped else ()
 
 
@@ -174,7 +174,7 @@ def _moves(summary: Summary) -> tuple[Fact, ...]:
     begun = measured("migrations", "Migrations", count, "count", meaning, words.count)
     still = measured(
         "migration_time", "Standstill", summary.get("migration_time"), "seconds",
-        "of tasks on the move, summed over them", words.duration,
+        "of migrating tasks, summed", words.duration,
     )  # fmt: skip
     return (begun, still) if count else (begun,)
 
@@ -199,7 +199,7 @@ def _restarts(summary: Summary) -> tuple[Fact, ...]:
     seconds = summary.get("processor_seconds") or {}
     paused, total = (words.number(seconds.get(name)) for name in ("paused", "total"))
     if paused and total:
-        made += f"; {words.percent(paused / total)} of all time paused"
+        made += f"; {words.percent(paused / total)} of processor time paused"
     restarts = summary.get("restarts")
     return (measured("restarts", "Restarts", restarts, "count", made, words.count),)
 

@@ -87,7 +87,7 @@ def capacity_over_time(
         panels[1].step(clock(edges), flat(waiting), where="post", color=ORANGE, linewidth=1.1)
         panels[1].set_ylim(0, max(float(waiting.max()) * 1.08, 1.0))
         whole_numbers(panels[1], 4)
-        dress(panels[1], "", "", "Tasks waiting,\nmost at once (count)")
+        dress(panels[1], "", "", "Tasks waiting,\nmaximum (count)")
     share.set_xlim(*clock((start, end)))
     dress(panels[-1], "", clock.label("the first submission" if jobs is not None else FIRST))
     figure.align_ylabels()

@@ -136,10 +136,10 @@ def _workload(events: pl.DataFrame, path: Path) -> VirtualWorkload:
         for name, kind in {**asked, "deadline": pl.Int64}.items()
     )
     if not len(new) or any(new.null_count().row(0)):
-        raise TraceError(path, "lacks numbers of jobs that are submitted")
+        raise TraceError(path, "has submissions with missing numbers")
     submit, size = new["time"].to_numpy(), new["size"].to_numpy()
     if (submit[1:] < submit[:-1]).any() or (size < 1).any():
-        raise TraceError(path, "has jobs without tasks, or not in order of submission")
+        raise TraceError(path, "has jobs without tasks, or out of order of submission")
     unknown = np.full(len(new), UNKNOWN)
     jobs = Jobs(new["job"].to_numpy(), submit, size, runtime=unknown, estimate=unknown)
     work = np.rint(new["work"].to_numpy() * PROCESSOR).astype(np.int64)

@@ -33,8 +33,8 @@ MOVED = {"arrived": (GREEN, "arrived")}
 BROKEN = {
     "target failed": (VERMILLION, "broken by a failure"),
     "source failed": (VERMILLION, "broken by a failure"),
-    "ended first": (PURPLE, "the task ended, or was stopped, first"),
-    "deadline first": (PURPLE, "the task ended, or was stopped, first"),
+    "ended first": (PURPLE, "the task ended or was stopped first"),
+    "deadline first": (PURPLE, "the task ended or was stopped first"),
 }
 FATES = MOVED | BROKEN
 MOVE, LEFT = "migration:", "tasks moved off:"
@@ -197,7 +197,7 @@ def explain(
             linestyle="none" if what != MOVE else "-" if name in MOVED else "--",
         )  # fmt: skip
     if foreseen:
-        label = "predicted time, and until it failed"
+        label = "predicted time, and time until the failure"
         entries[label] = Line2D(
             [], [], color=ORANGE, marker="v", markersize=5, linestyle=":", label=label,
             markeredgecolor=INK, markeredgewidth=0.6,
@@ -205,11 +205,11 @@ def explain(
     missed, hit = hits
     if hit:
         entries["hit"] = Line2D(
-            [], [], color=BLACK, marker="X", linestyle="none", label="failure, hit tasks"
+            [], [], color=BLACK, marker="X", linestyle="none", label="failure that hit tasks"
         )
     if missed:
         entries["missed"] = Line2D(
-            [], [], color=INK, marker="x", linestyle="none", label="failure, hit none"
+            [], [], color=INK, marker="x", linestyle="none", label="failure that hit none"
         )
     if down:
         entries["down"] = Patch(facecolor=DOWN, label="down")

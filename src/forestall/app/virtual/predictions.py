@@ -87,7 +87,7 @@ def predictions_for(
             seed=parameters.seed,
             start=start,
         )
-    allowed = "one that has learned: a training log, the file of a predictor, or the predictor"
+    allowed = "a trained predictor: a training log, a file of a predictor, or the predictor itself"
     raise ParameterError("predictor", source, allowed)
 
 
@@ -156,11 +156,11 @@ class _Table:
 
 def _check_answers(wait: Floats, now: int, nodes: Int) -> None:
     if wait.shape != nodes.shape:
-        allowed = f"an answer for each of the {len(nodes)} nodes that it is asked of"
+        allowed = f"an answer for each of the {len(nodes)} nodes asked about"
         raise ParameterError("time_to_failure", f"{wait.shape} at {now} s", allowed)
     bad = wait[~(wait >= 0)]
     if len(bad):
-        allowed = "seconds of at least 0, or inf"
+        allowed = "seconds from 0 up, or inf"
         raise ParameterError("time_to_failure", f"{bad[0]} at {now} s", allowed)
 
 

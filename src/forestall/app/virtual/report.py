@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from forestall.show.facts import Fact
 
 PROCESSOR_TIME: Final = (
-    ("useful", "Useful: work of tasks that ended", GREEN),
+    ("useful", "Useful: work of tasks that finished", GREEN),
     ("lost", "Lost to failures", VERMILLION),
-    ("stopped", "Work of other tasks that did not end", PURPLE),
+    ("stopped", "Work of other tasks that did not finish", PURPLE),
     ("paused", "Held without progress: moves, checkpoints", SKY),
     ("down", "Down", ORANGE),
     ("idle", "Idle", GREY),
@@ -39,27 +39,26 @@ PROCESSOR_TIME: Final = (
 JOB_ENDS: Final = (
     ("completed", "Completed by their deadlines", GREEN),
     ("late", "Completed late", YELLOW),
-    ("failure", "Uncompleted, lost tasks to failures", VERMILLION),
-    ("deadline", "Uncompleted, ran into the deadline", PURPLE),
+    ("failure", "Uncompleted: lost tasks to failures", VERMILLION),
+    ("deadline", "Uncompleted: reached the deadline", PURPLE),
     ("dropped", "Dropped: waited until the deadline", GREY),
 )
 HOW: Final = (
-    "A job is completed where all of its tasks did all of their work by the job's deadline: its "
-    "submission and the time that it asked for or, where the log does not tell, its run time times "
-    "slack. A task that a failure aborts for good, or that its deadline stops, leaves its job "
-    "uncompleted; the job's other tasks run on, and their work counts.",
-    "An interval (Wilson's, 95 %) is that of a share of jobs whose fates have nothing to do with "
-    "one another. Jobs that wait for the same nodes, and tasks on one node, share theirs; so "
-    "where the log is long enough a second interval counts days in place of jobs (or tasks), and "
-    "is the one to trust. A run is one draw: forestall sweep with several seeds tells what "
-    "another draw of predictions would have given.",
-    "A task is saved by a migration where it was completed after leaving a node that failed before "
-    "the task would have ended there. A move is in vain where the node did not fail before that. "
+    "A job is completed if all of its tasks finish their work by the job's deadline: its "
+    "submission plus its requested time or, if the log has none, plus its run time times slack. A "
+    "task that a failure aborts for good, or that its deadline stops, leaves its job uncompleted; "
+    "the job's other tasks run on, and their work counts.",
+    "The first interval (Wilson, 95 %) assumes independent jobs. But jobs that wait for the same "
+    "nodes, and tasks on one node, share their fate. So if the log is long enough, a second "
+    "interval resamples days instead of jobs (or tasks); trust that one. A run is one draw: "
+    "forestall sweep with several seeds shows what other draws of predictions would have given.",
+    "A migration saves a task if the task was completed after leaving a node that failed before "
+    "the task would have ended there. A move is in vain if the node did not fail before that. "
     "Other moves were needed, but the task was not completed, or had to move more than once.",
     "In a map a node is a row. The stronger its color, the more of its processors virtual machines "
-    "hold; dark gray is down. An orange triangle is the time that was predicted for a failure, "
-    "and the dotted line goes from there until it came: as long as it lasts, the node is avoided. "
-    "A green line is a task on the move, with a dot at its target.",
+    "hold; dark gray is down. An orange triangle is the predicted time of a failure, and the "
+    "dotted line runs from there to the failure: meanwhile the node is avoided. A green line is a "
+    "migration, with a dot at its target.",
 )
 
 
@@ -69,7 +68,7 @@ def report(run: ToldRun) -> Report:
         run.summary,
         VirtualParameters,
         how=HOW,
-        title="What became of jobs in virtual machines",
+        title="How jobs in virtual machines fared",
         headline=headline(run),
         sections=tuple(section(run) for section in SECTIONS),
         verdict=verdict(run),
@@ -116,11 +115,11 @@ def top(run: ToldRun) -> tuple[Fact, ...]:
                  f"by their deadlines: {ended:,} of {tasks:,}; "
                  + shares_.sureness(ended, tasks, *counts.tasks_shared(jobs)), plain.percent),
         measured("utilization", "Utilization", summary.get("utilization"), "ratio",
-                 "of processor time went into tasks that ended", plain.percent),
+                 "of processor time was work of tasks that finished", plain.percent),
         measured("lost_work", "Lost work", None if lost is None else lost / 3600,
                  "processor_hours", f"processor-hours lost to failures{share}", lambda _: hours),
         measured("migrations", "Migrations", summary.get("migrations"), "count",
-                 f"{plain.counted(saved, 'task')} saved by them; {vain:,} moves in vain",
+                 f"{plain.counted(saved, 'task')} saved; {vain:,} moves in vain",
                  plain.count),
         measured("wait_median", "Median wait", wait.get("median"), "seconds",
                  f"mean {plain.duration(wait.get('mean'))}, 95 % within "
@@ -136,7 +135,7 @@ def ends(run: ToldRun) -> Section:
     figure = run.drawn(
         "sizes",
         lambda: figures.completion_by_size(run.jobs),
-        "Share of jobs completed by their deadlines over their number of tasks.",
+        "Share of jobs completed by their deadlines, by number of tasks.",
     )
     jobs = fates_table(run.fates, JOB_ENDS, always=("completed", "failure"))
     return Section(
@@ -160,9 +159,9 @@ def capacity(run: ToldRun) -> Section:
         lambda: figures.capacity_over_time(
             run.runs, run.failures, run.nodes, run.processors, run.jobs
         ),
-        "Share of processors held by virtual machines and of those down, and tasks that wait, "
-        "over time.",
-        "Tasks wait until their jobs are placed, or dropped at their deadlines.",
+        "Share of processors held by virtual machines, share of processors down, and waiting "
+        "tasks over time.",
+        "Tasks wait until their job is placed, or dropped at its deadline.",
     )
     return Section("capacity", "Capacity and queue over time", body=figure)
 
@@ -199,7 +198,7 @@ def maps(run: ToldRun) -> tuple[Figure, ...]:
             "from its source to its target.",
             ""
             if run.gantt_span
-            else "The part of the run in which nodes were left, or failures hit tasks, most often.",
+            else "The part of the run with most departures and failures that hit tasks.",
         ),
     )
 
@@ -210,7 +209,7 @@ SECTIONS: Final[tuple[Callable[[ToldRun], Section], ...]] = (
     processor_time,
     capacity,
     part("foresight", "Were failures foreseen?", tables.foresight),
-    part("migrations", "What migrations bought", lambda run: (*tables.moves(run), *maps(run))),
+    part("migrations", "What migrations gained", lambda run: (*tables.moves(run), *maps(run))),
     part("quarters", "Reliable and unreliable nodes", tables.quarters),
     part("lost_most", "Jobs that lost most", tables.jobs_that_lost),
     part("cost_most", "Failures that cost most", tables.failures_that_cost),

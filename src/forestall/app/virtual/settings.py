@@ -114,8 +114,8 @@ def _on_predicted(failures: Failures, parameters: VirtualParameters) -> str:
     if failures.predicted is None or not synthetic:
         return ""
     return (
-        "the failure log has predicted times of its own, which count instead of "
-        "{prediction_accuracy} (say {predictor} recorded to mean them)"
+        "the failure log has predicted times of its own, which are used instead of "
+        "{prediction_accuracy} ({predictor} recorded makes this explicit)"
     )
 
 

@@ -142,7 +142,7 @@ def repeated(failures: Failures, end: int) -> Failures:
         return failures
     times = (end - int(failures.time[0])) // failures.span + 1
     if times * len(failures) > MOST_FAILURES:
-        allowed = f"a log that makes at most {MOST_FAILURES:,} failures up to the last deadline"
+        allowed = f"a log with at most {MOST_FAILURES:,} failures up to the last deadline"
         raise ParameterError("repeat_failures", True, allowed)
     shift = np.repeat(np.arange(times, dtype=np.int64) * failures.span, len(failures))
     told = failures.predicted

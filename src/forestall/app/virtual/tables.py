@@ -26,9 +26,9 @@ TASK_ENDS: Final = (
     ("dropped", "Never placed", GREY),
 )
 WHY: Final = {
-    "unforeseen": "The failure was not foreseen, or only for later",
-    "placed": "Foreseen; the task came to the node all the same",
-    "stayed": "Foreseen; the task was there already, and stayed",
+    "unforeseen": "The failure was not foreseen, or was predicted for a later time",
+    "placed": "Foreseen; the task was placed there anyway",
+    "stayed": "Foreseen; the task was already there and stayed",
 }
 MOVE_ENDS: Final = (
     ("arrived", "arrived at their targets"),
@@ -38,18 +38,18 @@ MOVE_ENDS: Final = (
     ("deadline first", "overtaken: the deadline came first"),
 )
 ACCURACY: Final = (
-    "Accuracy: 1 less the mean of the error as a share of the time between two failures of a "
-    "node. From the predicted time until the failure a node is avoided: that is what early "
-    "predictions cost."
+    "Accuracy: 1 minus the mean error, as a share of the time between two failures of a node. "
+    "From the predicted time to the failure the node is avoided: this is the cost of early "
+    "predictions."
 )
 ALL_THE_SAME: Final = (
-    "Tasks come to a node whose predicted time is past where no other has room (or where the "
-    "strategy does not look); they stay where they have nowhere to go, no time left, or do not "
+    "A task is placed on a node past its predicted time if no other node has room (or the strategy "
+    "ignores predictions); a task stays if it has nowhere to go, no time left, or does not "
     "migrate."
 )
 QUARTERED: Final = (
-    "The nodes in quarters. Work in processor-hours; moved off and aborted are tasks. The "
-    "share of the first quarter shows whether nodes were chosen with an eye to failures."
+    "Nodes in quarters by failures. Work is in processor-hours; moved off and aborted count "
+    "tasks. A low share in the first quarter shows that failures guided the choice of nodes."
 )
 Entry = tuple[str, str, Any, Callable[[Any], str], str]
 """A row on one measure: its key with its unit, its name, its value, how that is written, and what
@@ -83,7 +83,7 @@ def task_ends(tasks: pl.DataFrame) -> tuple[Block, ...]:
         ("outcome", "Tasks", lambda slug: names[slug]),
         ("count", "Count", plain.count),
         ("share", "Share", plain.percent),
-        ("done_processor_s", "Work that counts", words.processor_hours),
+        ("done_processor_s", "Work done", words.processor_hours),
         ("lost_processor_s", "Work lost", words.processor_hours),
     ]
     share = {slug: n / len(tasks) for slug, (n, _, _) in found.items()}
@@ -105,18 +105,18 @@ def foresight(run: ToldRun) -> tuple[Block, ...]:
     rows += [
         (what, name, number, plain.count, plain.percent(number / told.failures))
         for what, name, number in (
-            ("early", "Foreseen: the predicted time came first", told.early),
-            ("late", "Foreseen too late", told.late),
+            ("early", "Foreseen: predicted for before the failure", told.early),
+            ("late", "Predicted for after the failure", told.late),
             ("unforeseen", "Not foreseen", never),
         )
     ]
     if told.gap is not None:
-        name = "From the predicted time to the failure, median"
+        name = "Median time from the predicted time to the failure"
         rows.append(("gap_median_s", name, told.gap, plain.duration, ""))
     if told.accuracy is not None:
-        rows.append(_share("accuracy", "Accuracy as it turned out", told.accuracy))
+        rows.append(_share("accuracy", "Achieved accuracy", told.accuracy))
     if told.early:
-        name = "Node time from predicted times to failures"
+        name = "Node time between predicted times and failures"
         rows.append(_share("doubtful_share", name, told.doubtful))
     return entries("foresight", rows), Prose(ACCURACY, soft=True), *why_aborted(run)
 
@@ -133,7 +133,7 @@ def why_aborted(run: ToldRun) -> tuple[Block, ...]:
         return ()
     every = sum(n for n, _ in found.values())
     columns: list[Column] = [
-        ("why", "Why tasks were on a node as it failed", lambda slug: WHY[slug]),
+        ("why", "Why tasks were on a node when it failed", lambda slug: WHY[slug]),
         ("tasks", "Tasks", plain.count),
         ("share", "Share", plain.percent),
         ("lost_processor_s", "Processor-hours lost", hours_of),
@@ -162,14 +162,14 @@ def moves(run: ToldRun) -> tuple[Block, ...]:
              plain.percent(found[slug] / count))
             for slug, name in MOVE_ENDS if slug in found
         ),
-        ("nodes_left", "Times that a node was left", len(nodes), plain.count, ""),
-        ("tasks_saved", "Bought: tasks saved", saved, plain.count, share),
+        ("nodes_left", "Times that tasks left a node", len(nodes), plain.count, ""),
+        ("tasks_saved", "Gain: tasks saved", saved, plain.count, share),
         ("moves_in_vain", "Moves in vain", vain, plain.count, plain.percent(vain / count)),
     ]  # fmt: skip
     still = plain.number(summary.get("migration_time"))
     if still is not None:
         each = f"{plain.duration(still / count)} a migration"
-        rows.append(("standstill_s", "Cost: standstill of tasks", still, plain.duration, each))
+        rows.append(("standstill_s", "Cost: time tasks stood still", still, plain.duration, each))
     held = plain.number(summary.get("migration_work"))
     if held is not None:
         name = "Cost: processor time held meanwhile"
@@ -264,6 +264,6 @@ def waiting(summary: Summary) -> tuple[Block, ...]:
         ("p95_s", "95th percentile", plain.duration),
     ]
     dropped = whole(summary, "jobs_dropped")
-    caption = f"Of jobs that were placed; {dropped:,} were dropped." if dropped else ""
+    caption = f"Placed jobs only; {dropped:,} jobs were dropped." if dropped else ""
     row = ("wait", *(wait.get(name) for name in ("mean", "median", "p95")))
     return (tabled("waiting", columns, [row], caption=caption),)

@@ -28,7 +28,7 @@ def on_completion(summary: Summary, shared: float | None, ends: Mapping[str, int
     """
     count, done = whole(summary, "jobs_count"), whole(summary, "jobs_completed")
     if not count:
-        return "There was no job."
+        return "There were no jobs."
     alone = between(wilson(done, count))
     text = (
         f"{done:,} of {words.counted(count, 'job')} ({words.percent(done / count)}) had all their "
@@ -36,10 +36,10 @@ def on_completion(summary: Summary, shared: float | None, ends: Mapping[str, int
     )
     over = alone if shared is None else between(wilson(done, count, shared=shared))
     if over != alone:
-        text += f", or {over} where jobs of one day count as sharing their fate"
+        text += f", or {over} if jobs of one day share their fate"
     named = {
         "failure": ("lost tasks to failures",) * 2,
-        "deadline": ("ran into its deadline", "ran into their deadlines"),
+        "deadline": ("reached its deadline", "reached their deadlines"),
         "dropped": (
             "waited until its deadline and was dropped",
             "waited until their deadlines and were dropped",
@@ -54,27 +54,27 @@ def on_failures(summary: Summary, shared: float | None, ends: Mapping[str, int])
     """Say what failures took; see `on_completion`, `shared` is that of jobs that lost tasks."""
     played, hit = whole(summary, "failures_played"), whole(summary, "failures_hit")
     if not played:
-        return "No node failed while there were jobs."
+        return "No node failed during the run."
     times = f"Nodes failed {played:,} times" if played > 1 else "A node failed once"
     if not hit:
-        return f"{times} while there were jobs; no task was hit."
+        return f"{times} during the run; no task was hit."
     lost = words.number(summary.get("lost_work")) or 0.0
     useful = words.number((summary.get("processor_seconds") or {}).get("useful"))
     share = f", {words.percent(lost / useful)} of the useful work" if useful and lost else ""
     count, failed = whole(summary, "jobs_count"), ends.get("failure", 0)
-    left = "No job was left uncompleted by them."
+    left = "They left no job uncompleted."
     if failed and count:
         sure = sureness(failed, count, shared)
         jobs = words.counted(failed, "job")
         left = (
-            f"{jobs} that lost tasks to them stayed uncompleted: "
+            f"{jobs} lost tasks to them and stayed uncompleted: "
             f"{words.percent(failed / count)} of all, {sure}."
         )
     restarts = whole(summary, "restarts")
     again = f" Tasks restarted from checkpoints {restarts:,} times." if restarts else ""
     return (
-        f"{times} while there were jobs; {hit:,} of these failures hit tasks and took "
-        f"{processor_hours(lost)} of their work{share}. {left}{again}"
+        f"{times} during the run; {hit:,} of these failures hit tasks and destroyed "
+        f"{processor_hours(lost)} of work{share}. {left}{again}"
     )
 
 
@@ -84,7 +84,7 @@ def on_moves(summary: Summary) -> str:
     parameters = summary.get("parameters") or {}
     if not count:
         off = parameters.get("migration") == "none"
-        return "Migration was switched off." if off else "No task was moved before a failure."
+        return "Migration was off." if off else "No task was moved before a failure."
     saved, vain = whole(summary, "tasks_saved"), whole(summary, "moves_in_vain")
     broken = whole(summary, "migrations_failed")
     still = words.number(summary.get("migration_time"))
@@ -92,11 +92,11 @@ def on_moves(summary: Summary) -> str:
     rows = {1: "1 move was", 0: "No move was"}
     text = (
         f"A task was moved off a node before a predicted failure {begun}. "
-        f"{words.counted(saved, 'task')} that {'was' if saved == 1 else 'were'} completed would "
-        f"have been on a node when it failed. {rows.get(vain, f'{vain:,} moves were')} in vain"
+        f"{words.counted(saved, 'task')} {'was' if saved == 1 else 'were'} saved: completed after "
+        f"leaving a node that then failed. {rows.get(vain, f'{vain:,} moves were')} in vain"
         f"{': the node did not fail before the task would have ended there' if vain else ''}. "
         f"{rows.get(broken, f'{broken:,} moves were')} broken by a failure."
     )
     if still is None:
         return text
-    return f"{text} Tasks on the move stood still for {words.duration(still)}, summed over them."
+    return f"{text} Migrating tasks stood still for {words.duration(still)} in all."

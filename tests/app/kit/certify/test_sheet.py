@@ -147,7 +147,7 @@ def test_the_summary_value_by_value(tmp_path: Path) -> None:
         (lambda: said.whole("a.b", 4, 9), "a.b: 3 is not 4 to 9"),
         (lambda: said.measure("c"), "c: True is not a number"),
         (lambda: said.flag("a.b"), "a.b: 3 is not true or false"),
-        (lambda: said.word("d", ("y",)), "d: 'x' is none of y"),
+        (lambda: said.word("d", ("y",)), "d: 'x' is not one of y"),
         (lambda: said.measure("a.e"), "a.e: is not there"),
     ):
         with pytest.raises(TraceError, match=text):

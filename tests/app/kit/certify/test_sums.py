@@ -77,17 +77,17 @@ def test_measures_part_by_part() -> None:
     assert differences("m", same, here, 1e-12) == []
     lied = {"a": [2, 2.1, 0], "b": {"c": "y"}}
     assert differences("m", lied, here, 1e-12) == [
-        "m.a[0] is 2 in summary.json, 1 here",
-        "m.a[1] is 2.1 in summary.json, 2.0 here",
-        "m.a[2] is 0 in summary.json, None here",
-        "m.b.c is y in summary.json, x here",
+        "m.a[0] is 2 in summary.json, 1 recomputed",
+        "m.a[1] is 2.1 in summary.json, 2.0 recomputed",
+        "m.a[2] is 0 in summary.json, None recomputed",
+        "m.b.c is y in summary.json, x recomputed",
     ]
     assert len(differences("m", {"a": [1]}, here, 1e-12)) == 1
-    assert differences("m", True, 1, 1e-12) == ["m is True in summary.json, 1 here"]
+    assert differences("m", True, 1, 1e-12) == ["m is True in summary.json, 1 recomputed"]
     assert close(1.0, 1.0 + 1e-13, 1e-12)
     assert not close(0.0, 1e-13, 1e-12)
     summary = Summary(Path("summary.json"), {"a": 1, "b": 2})
-    assert measured(summary, {"a": 1, "b": 3}, 1e-12) == ["b is 2 in summary.json, 3 here"]
+    assert measured(summary, {"a": 1, "b": 3}, 1e-12) == ["b is 2 in summary.json, 3 recomputed"]
 
 
 def test_findings_tell_the_first_and_count_the_rest() -> None:

@@ -47,14 +47,14 @@ WITHOUT_LOG = (
 )
 NEVER_CHECKED = (
     "whether states and work follow from the host traces, which are not in the folder",
-    "the exact work of stays in part of a time of one state: it is within what the host could do",
+    "the exact work of stays that cover part of one state of a host: only its bounds are checked",
 )
-OF_WORDS = "the words of why in decisions.csv, but by the replay, which writes them anew"
+OF_WORDS = "column why of decisions.csv, except by the replay, which writes it again"
 OF_PLACES = (
-    "whether the hosts of pieces are the best ones, whether a last checkpoint that was not taken "
-    "would have been over in time, and how many saves were skipped"
+    "whether pieces are on the best hosts, whether a last checkpoint that was not taken would "
+    "have finished in time, and how many saves were skipped"
 )
-OF_FORECASTS = "what was foreseen of hosts, and how promises were corrected by the record"
+OF_FORECASTS = "the forecasts of hosts, and how promises were corrected by their record"
 SUMMARY = "summary.json"
 PARAMETERS = (
     *("hold", "load_memory", "th1", "th2", "spikes", "guest_memory", "history", "pooling"),
@@ -66,24 +66,33 @@ PARAMETERS = (
 ALWAYS = (
     Unchecked(
         SUMMARY, tuple(f"parameters.{name}" for name in PARAMETERS),
-        "how traces became states, and rules that choose: where they would not do otherwise, "
-        "nothing tells",
+        "how traces became states, and rules that choose: a change that alters no choice leaves no "
+        "trace",
     ),
-    Unchecked(SUMMARY, ("origin", "forecasts"), "of the host traces, which are not here"),
-    Unchecked("hosts.csv", ("name", "samples", "speed"), "of the host traces; bounds are checked"),
-    Unchecked("availability.csv", ("work",), "of the host traces; bounds are checked"),
-    Unchecked("stays.csv", ("work", "saved", "lost"), "in part of a time of one state: in bounds"),
+    Unchecked(
+        SUMMARY, ("origin", "forecasts"),
+        "from the host traces, which are not in the folder",
+    ),
+    Unchecked(
+        "hosts.csv", ("name", "samples", "speed"),
+        "from the host traces; bounds are checked",
+    ),
+    Unchecked("availability.csv", ("work",), "from the host traces; bounds are checked"),
+    Unchecked(
+        "stays.csv", ("work", "saved", "lost"),
+        "where a stay covers part of one state; bounds are checked",
+    ),
 )  # fmt: skip
 LOGGED = (
     Unchecked(
         "candidates.csv", ("jct", "mttf", "etl", "jctf", "rank", "chance"),
-        "figures of hosts where they change no choice",
+        "figures of hosts that change no choice",
     ),
 )  # fmt: skip
 QUIET = (Unchecked(SUMMARY, ("events",), "events are logged with {log_events}"),)
 STORED = (
     Unchecked("checkpoints.csv", ("stores", "work", "bytes"), "see what was not checked"),
-    Unchecked(SUMMARY, ("vault.skipped",), "saves that were not begun leave no trace"),
+    Unchecked(SUMMARY, ("vault.skipped",), "saves that never began leave no trace"),
 )
 FORESEEN = (Unchecked("stays.csv", ("promise", "chance"), OF_FORECASTS),)
 

@@ -32,7 +32,7 @@ def choices(run: Facts, finding: Finding) -> str:
     line = np.flatnonzero(~np.isin(told.kind, (GuestDecisionKind.END, GuestDecisionKind.MOVE)))
     same = int(events.candidates.sum()) == len(found.host) and int(tried.sum()) == len(line)
     if not same or (events.candidates[~np.isin(events.kind, _ASKED)] > 0).any():
-        finding.wrong("events, decisions and candidates are not of one run")
+        finding.wrong("events, decisions and candidates are not from the same run")
         return ""
     counts = events.candidates[asked]
     row, reason = CHOICES[run.given.rule](run, spread(counts)[0], counts)
@@ -48,13 +48,13 @@ def choices(run: Facts, finding: Finding) -> str:
     )
     names = run.jobs.name[told.job[line]]
     host = np.where(row >= 0, found.host[np.maximum(row, 0)] if len(found.host) else row, NONE)
-    text = "job {0} is tried at {1}: {2} by the rule, and decisions.csv has {3} (line {4})"
+    text = "job {0} is tried at {1}: {2} according to the rule, but {3} in decisions.csv (line {4})"
     rules = [_words(*one) for one in zip(kind, host, reason, strict=True)]
     said = (told.kind[line], told.host[line], told.reason[line])
     files = [_words(*one) for one in zip(*said, strict=True)]
     odd = (kind != said[0]) | (host != said[1]) | (reason != said[2])
     finding.where(odd, text, names, told.time[line], rules, files, line + 2)
-    text = "job {0} starts at {1}: {2} of the host is not that of candidates.csv "
+    text = "job {0} starts at {1}: {2} of the host differs from candidates.csv "
     text += "(decisions.csv, line {3})"
     here = row >= 0
     for name in LOOKED_AT[run.given.rule]:
@@ -62,7 +62,7 @@ def choices(run: Facts, finding: Finding) -> str:
         odd = here & (figure != found.figure(name)[np.maximum(row, 0)]) if here.any() else here
         finding.where(odd, text, names, told.time[line], [name] * len(line), line + 2)
     TRUTHS[run.given.rule](run, finding)
-    return f"{len(line)} tries, all answered as {run.given.scheduler} has to"
+    return f"{len(line)} tries, all answered by the rule of {run.given.scheduler}"
 
 
 def _moves(run: Facts, event: Int, row: Int, finding: Finding) -> None:
@@ -76,18 +76,21 @@ def _moves(run: Facts, event: Int, row: Int, finding: Finding) -> None:
     for k in range(int(events.candidates[event].max(initial=0))):
         at = np.minimum(first + k, len(found.host) - 1)
         stay = np.where((k < events.candidates[event]) & (found.host[at] == own), at, stay)
-    text = "job {0}: its own host is none of those told of at {1} (events.csv, line {2})"
+    text = "job {0}: its own host is not a candidate at {1} (events.csv, line {2})"
     finding.where(stay < 0, text, names, time, line)
-    text = "job {0}: its host stays with a chance of {3} at {1} (events.csv, line {2})"
+    text = (
+        "job {0} is at risk at {1}, but its host stays with a probability of {3} (events.csv, "
+        "line {2})"
+    )
     chance = found.chance[stay]
     finding.where(chance >= run.given.limit, text, names, time, line, chance / PARTS)
     goes = (row != stay) & (found.jctf[row] < found.jctf[stay])
-    text = "job {0} moves at {1} in one of decisions.csv and the scheduler's rule alone "
+    text = "job {0} moves at {1} according to only one of decisions.csv and the scheduler's rule "
     text += "(events.csv, line {2})"
     finding.where(goes != (events.decisions[event] == 1), text, names, time, line)
     answer = (np.cumsum(events.decisions) - events.decisions)[event]
     mine = goes & (events.decisions[event] == 1) & (answer < len(told.line))
-    text = "job {0} moves at {1}: host or figures are not those chosen (decisions.csv, line {2})"
+    text = "job {0} moves at {1}: host or figures differ from the choice (decisions.csv, line {2})"
     answer, row = answer[mine], row[mine]
     odd = told.host[answer] != found.host[row]
     for name in LOOKED_AT[run.given.rule]:
@@ -186,7 +189,7 @@ def _speeds(run: Facts, finding: Finding) -> None:
     here, rank = (told.kind == GuestDecisionKind.START) & (told.host != NONE), told.rank
     most = run.most[np.where(here, told.host, 0)]
     odd = here & ((rank > most) | ((rank != most) & (run.given.rank == "speed")))
-    text = "host {0} has rank {1}, which its speed does not give (decisions.csv, line {2})"
+    text = "host {0} has rank {1}, which does not follow from its speed (decisions.csv, line {2})"
     finding.where(odd, text, told.host, rank / PARTS, told.line)
 
 
@@ -205,7 +208,10 @@ def _chances(run: Facts, finding: Finding) -> None:
     stays, starts = run.stays, _starts(run)
     if starts is None:
         return
-    text = "job {0} starts at {1}: its chance is {2} by decisions.csv (line {4}), {3} by stays"
+    text = (
+        "job {0} starts at {1}: its chance is {2} in decisions.csv (line {4}), {3} according to "
+        "stays"
+    )
     labels = (run.names, stays.start, starts.chance / PARTS, stays.chance / PARTS)
     finding.where(starts.chance != stays.chance, text, *labels, starts.line)
 
@@ -217,10 +223,14 @@ def _truth(run: Facts, finding: Finding) -> None:
         return
     ended = np.where(stays.ended == StayEnd.COMPLETED, stays.end - stays.start, NEVER)
     where = (run.names, stays.start, starts.line)
-    text = "job {0} starts at {1}: its true end is not that of its stay (decisions.csv, line {2})"
+    text = (
+        "job {0} starts at {1}: its true end differs from that of its stay (decisions.csv, line "
+        "{2})"
+    )
     finding.where(starts.jctf != ended, text, *where)
     text = (
-        "job {0} starts at {1}: the work to come is not that of its stay (decisions.csv, line {2})"
+        "job {0} starts at {1}: the work to come differs from that of its stay (decisions.csv, "
+        "line {2})"
     )
     finding.where(starts.etl != stays.work // PARTS, text, *where)
 

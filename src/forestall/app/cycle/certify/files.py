@@ -89,10 +89,14 @@ class StayRows(Rows):
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
         moved = (self.ended == StayEnd.MOVED) & (self.asked == NONE)
-        sheet.refuse(moved, "ended", "another end, as it was not decided that the guest moves")
+        sheet.refuse(moved, "ended", "consistent with the decisions (no move was decided)")
         for name, told in (("chance", self.chance), ("promise", self.promise)):
             odd = (told == NONE) == sheet.given["said"]
-            sheet.refuse(odd, name, "there just where the scheduler tells chances")
+            sheet.refuse(
+                odd,
+                name,
+                "consistent with the scheduler (set if it states chances, empty otherwise)",
+            )
             sheet.refuse(told > PARTS, name, "a probability")
 
     @cached_property
@@ -154,7 +158,7 @@ class HostRows(Rows):
         if not len(self):
             raise TraceError(sheet.path, "holds no hosts")
         sheet.refuse(self.number != np.arange(len(self)), "host", "the next number, from 0 on")
-        sheet.refuse(self.speed > 1e6, "speed", "a speed up to a million")
+        sheet.refuse(self.speed > 1e6, "speed", "a speed of at most a million")
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,10 @@ def events(run: Facts, finding: Finding) -> str:
                   line[count:])  # fmt: skip
     first = firsts(spans.host)
     early = events.given & (events.time != run.start)
-    finding.where(early, "events.csv, line {0}: not when the first job comes", line)
+    finding.where(early, "events.csv, line {0}: not at the first submission", line)
     begun = [spans.host[first], spans.start[first], spans.state[first]]
     columns = [events.host, events.time, events.state]
-    text = "host {0}: time and state {1} are only in one of events.csv and availability.csv"
+    text = "host {0}: time and state {1} are in only one of events.csv and availability.csv"
     if run.end > run.start:
         told = [column[events.given] for column in columns]
         unlike_rows(finding, text, told, begun, run.hosts.number)
@@ -40,23 +40,23 @@ def events(run: Facts, finding: Finding) -> str:
     unlike_rows(finding, text, told, later, run.hosts.number)
     said = run.summary.held.get("events")
     if said != len(key) - count:
-        text = "summary.json tells of {0} events, and events.csv has {1}"
+        text = "summary.json counts {0} events, but events.csv has {1}"
         finding.wrong(text, said, len(key) - count)
     past = events.time > run.end
     finding.where(past, "events.csv, line {0}: after the end of the run", line)
     here, done = events.kind == GuestEventKind.GUEST_ENDED, stays.ended == 0
-    text = "job {0}: ending at {1} is only in one of events.csv and stays.csv"
+    text = "job {0}: the end at {1} is in only one of events.csv and stays.csv"
     told = [events.job[here], events.time[here]]
     unlike_rows(finding, text, told, [stays.job[done], stays.end[done]], jobs.name)
     here, moved = events.kind == GuestEventKind.GUEST_SAVED, stays.ended == StayEnd.MOVED
-    text = "job {0}: moving at {1} is only in one of events.csv and stays.csv"
+    text = "job {0}: the move at {1} is in only one of events.csv and stays.csv"
     told = [events.job[here], events.time[here]]
     unlike_rows(finding, text, told, [stays.job[moved], stays.end[moved]], jobs.name)
     here = events.kind == GuestEventKind.TRY
-    text = "job {0}: a try at {1} is only in one of events.csv and what jobs.csv and stays.csv tell"
+    text = "job {0}: a try at {1} is in only one of events.csv and jobs.csv with stays.csv"
     told = [events.job[here], events.time[here]]
     unlike_rows(finding, text, told, list(run.try_times), jobs.name)
-    return f"{len(key)} events, as jobs, stays and availability tell"
+    return f"{len(key)} events, consistent with jobs, stays and availability"
 
 
 def decisions(run: Facts, finding: Finding) -> str:
@@ -64,7 +64,7 @@ def decisions(run: Facts, finding: Finding) -> str:
     events, told, stays, jobs = run.log.events, run.log.decisions, run.stays, run.jobs
     owner, line = spread(events.decisions)[0], told.line
     if len(owner) != len(line):
-        text = "events.csv tells of {0} decisions, and decisions.csv has {1}"
+        text = "events.csv counts {0} decisions, but decisions.csv has {1}"
         finding.wrong(text, len(owner), len(line))
         return ""
     ends, moves = told.kind == GuestDecisionKind.END, told.kind == GuestDecisionKind.MOVE
@@ -77,14 +77,14 @@ def decisions(run: Facts, finding: Finding) -> str:
     silent = (events.kind == GuestEventKind.TRY) & (events.decisions == 0)
     finding.where(silent, "events.csv, line {0}: a try without a decision", events.line)
     here = told.kind == GuestDecisionKind.START
-    text = "job {0}: start (host, time) {1} is only in one of decisions.csv and stays.csv"
+    text = "job {0}: start (host, time) {1} is in only one of decisions.csv and stays.csv"
     rows = [told.job[here], told.host[here], told.time[here]]
     unlike_rows(finding, text, rows, [stays.job, stays.host, stays.start], jobs.name)
-    text = "job {0}: to move from {1} on is only in one of decisions.csv and stays.csv"
+    text = "job {0}: the decision at {1} to move is in only one of decisions.csv and stays.csv"
     rows, mine = [told.job[moves], told.time[moves]], stays.asked != NONE
     unlike_rows(finding, text, rows, [stays.job[mine], stays.asked[mine]], jobs.name)
     here, left = ends, stays.left
-    text = "job {0}: end (host, time, reason) {1} is only in one of decisions.csv and stays.csv"
+    text = "job {0}: end (host, time, reason) {1} is in only one of decisions.csv and stays.csv"
     rows = [
         told.job[here],
         told.host[here],
@@ -94,11 +94,11 @@ def decisions(run: Facts, finding: Finding) -> str:
     mine = [stays.job[left], stays.host[left], stays.end[left], stays.ended[left]]
     unlike_rows(finding, text, rows, mine, jobs.name)
     here = told.kind == GuestDecisionKind.GIVE_UP
-    text = "job {0}: given up in only one of decisions.csv and jobs.csv {1}"
+    text = "job {0} is given up in only one of decisions.csv and jobs.csv {1}"
     gone = np.flatnonzero(jobs.fate == Fate.UNSCHEDULED)
     unlike_rows(finding, text, [told.job[here]], [gone], jobs.name)
     _fields(run, finding)
-    return f"{len(line)} decisions, as stays and jobs tell"
+    return f"{len(line)} decisions, consistent with stays and jobs"
 
 
 def _fields(run: Facts, finding: Finding) -> None:
@@ -106,9 +106,11 @@ def _fields(run: Facts, finding: Finding) -> None:
     told = run.log.decisions
     line, waits = told.line, told.kind == GuestDecisionKind.WAIT
     at = np.where(waits, told.time + run.given.retry, NONE)
-    finding.where(told.at != at, "decisions.csv, line {0}: tried again at another time", line)
+    finding.where(told.at != at, "decisions.csv, line {0}: the time of the next try is wrong", line)
     nowhere = (told.host == NONE) != (waits | (told.kind == GuestDecisionKind.GIVE_UP))
-    finding.where(nowhere, "decisions.csv, line {0}: a host where none is, or none", line)
+    finding.where(
+        nowhere, "decisions.csv, line {0}: has a host without a placement, or the reverse", line
+    )
     order = np.lexsort((np.arange(len(line)), told.job))
     over = (GuestDecisionKind.END, GuestDecisionKind.MOVE)
     job, ends = told.job[order], np.isin(told.kind[order], over)
@@ -118,7 +120,7 @@ def _fields(run: Facts, finding: Finding) -> None:
     number = np.arange(len(order)) - np.repeat(begin, np.diff(np.append(begin, len(order))))
     tries = np.where(ends, 0, number + 1)
     odd = told.tries[order] != tries
-    text = "decisions.csv, line {0}: {1} tries, and it is number {2}"
+    text = "decisions.csv, line {0}: tries is {1}, but this is try {2}"
     finding.where(odd, text, line[order], told.tries[order], tries)
 
 
@@ -128,26 +130,26 @@ def candidates(run: Facts, finding: Finding) -> str:
     events, found, jobs = run.log.events, run.log.candidates, run.jobs
     owner, line = spread(events.candidates)[0], found.line
     if len(owner) != len(line):
-        text = "events.csv tells of {0} candidates, and candidates.csv has {1}"
+        text = "events.csv counts {0} candidates, but candidates.csv has {1}"
         finding.wrong(text, len(owner), len(line))
         return ""
     unlike = (events.time[owner] != found.time) | (events.job[owner] != found.job)
     looks = events.kind[owner] == _OF_MOVE
     unlike |= ~looks & (events.kind[owner] != GuestEventKind.TRY)
-    finding.where(unlike, "candidates.csv, line {0}: not of its event", line)
+    finding.where(unlike, "candidates.csv, line {0}: does not match its event", line)
     back = np.zeros(len(line), dtype=np.bool_)
     back[1:] = (owner[1:] == owner[:-1]) & (found.host[1:] <= found.host[:-1])
     finding.where(back, "candidates.csv, line {0}: not in order of hosts", line)
     # Guests are looked at before any job is tried in the same second.
     busy = _busy(run, found.host, found.time, np.where(looks, NONE, found.job))
     busy &= ~looks | (found.host != host_of(run, found.job, found.time))
-    text = "job {0}: host {1} is not a candidate at {2}, it has a guest or is not available "
+    text = "job {0}: host {1} cannot be a candidate at {2}: it has a guest or is not available "
     text += "(candidates.csv, line {3})"
     finding.where(busy, text, jobs.name[found.job], found.host, found.time, line)
     here = (events.kind == GuestEventKind.TRY) & (events.time < run.end)
     free = run.free_hosts(events.time[here], events.job[here])
     said = events.candidates[here]
-    text = "job {0} is tried at {1} with {2} candidates, and {3} hosts are free and available"
+    text = "job {0} is tried at {1} with {2} candidates, but {3} hosts are free and available"
     labels = (jobs.name[events.job[here]], events.time[here], said, free)
     finding.where(said != free, text, *labels)
     return f"{len(line)} candidates of {int(here.sum())} tries"

@@ -31,7 +31,7 @@ def _figure(sheet: Sheet, name: str) -> Int:
     look at have to be."""
     empty = sheet.empty(name)
     if name not in LOOKED_AT[sheet.given["scheduler"]]:
-        sheet.refuse(~empty, name, f"empty, as {sheet.given['scheduler']} does not look at it")
+        sheet.refuse(~empty, name, f"empty, although {sheet.given['scheduler']} does not use it")
         return np.full(len(sheet), NEVER)
     if name in ("rank", "chance"):
         return sheet.parts(name, 6, MAX_WORK, empty=NEVER)
@@ -60,9 +60,13 @@ class FigureRows(Rows):
         for name in LOOKED_AT[sheet.given["scheduler"]]:
             empty = sheet.empty(name)
             if name in ("rank", "chance"):
-                sheet.refuse(empty != ~wanted, name, "there just where a host is told of")
+                sheet.refuse(
+                    empty != ~wanted,
+                    name,
+                    "consistent with the decision (set if a host is chosen, empty otherwise)",
+                )
             else:
-                sheet.refuse(~empty & ~wanted, name, "empty, as no host is chosen")
+                sheet.refuse(~empty & ~wanted, name, "empty, although no host is chosen")
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class EventRows(Rows):
         sheet.refuse(self.given & ~about, "event", text)
         for name in ("job", "host", "state"):
             odd = sheet.empty(name) != (about == (name == "job"))
-            sheet.refuse(odd, name, "what such an event tells of")
+            sheet.refuse(odd, name, "allowed in such an event")
 
 
 @dataclass(frozen=True)

@@ -29,20 +29,20 @@ def moves(run: Facts, finding: Finding) -> str:
         finding.where(asked & wrong, text, *told, [why] * len(stays))
 
     check((stays.asked <= stays.start) | (stays.asked > stays.end), "outside its stay")
-    check((stays.asked - given.begin) % given.every != 0, "when nobody looks at it")
+    check((stays.asked - given.begin) % given.every != 0, "but is not looked at then")
     over = _saved_by(run)
     moved = stays.ended == StayEnd.MOVED
-    check(moved & (over != stays.end), "and does not leave as it has been saved")
-    check(~moved & (over < stays.end), "and stays on when it has been saved")
-    check(stays.ended == StayEnd.COMPLETED, "and ends its job there")
+    check(moved & (over != stays.end), "but does not leave when it has been saved")
+    check(~moved & (over < stays.end), "but stays after it has been saved")
+    check(stays.ended == StayEnd.COMPLETED, "but completes its job there")
     if given.stores is None:
         ran = stays.asked - stays.start - np.where(stays.before > 0, given.restart, 0)
         turn = max(given.interval + given.overhead, 1)
         still = (given.interval > 0) & ((ran - 1) % turn >= given.interval)
-        check((ran <= 0) | still, "when it does not work")
+        check((ran <= 0) | still, "but is not working then")
     said = run.summary.held.get("moves")
     if not isinstance(said, dict):
-        finding.wrong("summary.json tells nothing of moves")
+        finding.wrong("summary.json has no measures of moves")
         return ""
     for name, value in _measures(run).items():
         finding.each(differences(f"moves.{name}", said.get(name, "nothing"), value, TOLERANCE))

@@ -22,15 +22,24 @@ def covered(run: Facts, finding: Finding) -> str:
     fresh = firsts(spans.host)
     final = lasts(fresh)
     before = np.concatenate(([0], spans.end[:-1]))[: len(spans)]
-    finding.where(fresh & (spans.start != run.start), text + ", not from the run's start", *labels)
-    finding.where(final & (spans.end != run.end), text + ", not to the run's end", *labels)
-    finding.where(~fresh & (spans.start != before), text + ", not since its last state", *labels)
+    finding.where(
+        fresh & (spans.start != run.start), text + ", but not from the run's start", *labels
+    )
+    finding.where(final & (spans.end != run.end), text + ", but not to the run's end", *labels)
+    finding.where(
+        ~fresh & (spans.start != before),
+        text + ", but not from the end of its previous state",
+        *labels,
+    )
     same = np.zeros(len(spans), dtype=np.bool_)
     same[1:] = ~fresh[1:] & (spans.state[1:] == spans.state[:-1])
-    finding.where(same, text + ", as it was before", *labels)
+    finding.where(same, text + ", the same state as before", *labels)
     off = ~fresh & ((spans.start - given.begin) % given.period != 0)
-    finding.where(off, text + ", and no sample begins then", *labels)
-    work = "host {0} can do {5} in millionths from {2} to {3} (availability.csv, line {4})"
+    finding.where(off, text + ", but no sample begins then", *labels)
+    work = (
+        "host {0} can do {5} of work (millionths) from {2} to {3}, too much for its speed "
+        "(availability.csv, line {4})"
+    )
     odd = spans.work > (spans.end - spans.start) * run.axis.cap
     finding.where(odd, work, *labels, spans.work)
     rows = np.bincount(spans.host, minlength=count)
@@ -39,11 +48,13 @@ def covered(run: Facts, finding: Finding) -> str:
     unsorted = spans.line != np.arange(len(spans)) + 2
     finding.where(unsorted, text + ", out of order of hosts and starts", *labels)
     if given.begin != -given.warm_up or (given.end - given.begin) % given.period:
-        told = "host traces from {0} to {1}, a sample in {2} s, do not fit a warm-up of {3}"
+        told = (
+            "host traces from {0} to {1}, with a sample every {2} s, do not fit a warm-up of {3} s"
+        )
         finding.wrong(told, given.begin, given.end, given.period, given.warm_up)
     if (run.end - given.begin) < 0 or run.end > given.end:
         finding.wrong("the run ends at {0}, outside the host traces", run.end)
-    return f"{len(spans)} runs of {count} hosts cover the run"
+    return f"{len(spans)} periods of {count} hosts cover the run"
 
 
 def available(run: Facts, finding: Finding) -> str:
@@ -59,14 +70,17 @@ def available(run: Facts, finding: Finding) -> str:
     bad = np.concatenate(([0], np.cumsum(~spans.available)))
     first, last = run.axis.row(stays.host, stays.start), run.axis.row(stays.host, stays.end - 1)
     overlap = bad[np.maximum(last, first) + 1] > bad[first]
-    text = "job {0} is on host {1} from {2} to {3}, which is not available all that time "
+    text = "job {0} is on host {1} from {2} to {3}, but the host is not available all that time "
     text += "(stays.csv, line {4})"
     finding.where(overlap, text, names, stays.host, stays.start, stays.end, stays.line)
     here = run.axis.row(stays.host, stays.end)
     begins = (spans.start[here] == stays.end) & (spans.host[here] == stays.host)
     state = np.where(begins, spans.state[here], 0)
     wrong = stays.left & (state != stays.ended + 1)
-    text = "job {0} loses host {1} at {2}, which is not when it goes into {3} (stays.csv, line {4})"
+    text = (
+        "job {0} loses host {1} at {2}, but the host does not go into {3} then (stays.csv, line "
+        "{4})"
+    )
     into = words[np.clip(stays.ended + 1, 0, 4)]
     finding.where(wrong, text, names, stays.host, stays.end, into, stays.line)
     early = (stays.ended == 4) & (stays.end != run.given.end)
@@ -83,11 +97,11 @@ def alone(run: Facts, finding: Finding) -> str:
     axis = Axis.over(start, end)
     both = overlapping(axis.key(host, start), axis.key(host, end))
     names = jobs.name[stays.job[order]]
-    text = "job {0} comes to host {1} at {2}, which has a guest (stays.csv, line {3})"
+    text = "job {0} starts on host {1} at {2}, which has a guest (stays.csv, line {3})"
     finding.where(both, text, names, host, start, stays.line[order])
     twice = np.zeros(len(stays), dtype=np.bool_)
     twice[1:] = ~stays.first[1:] & (stays.start[1:] < stays.end[:-1])
-    text = "job {0} comes to host {1} at {2}, and is on another (stays.csv, line {3})"
+    text = "job {0} starts on host {1} at {2}, but is still on another (stays.csv, line {3})"
     names = jobs.name[stays.job]
     finding.where(twice, text, names, stays.host, stays.start, stays.line)
     more = ~stays.last & ~stays.again
@@ -97,7 +111,7 @@ def alone(run: Facts, finding: Finding) -> str:
     by_line = np.argsort(stays.line)
     back = np.zeros(len(stays), dtype=np.bool_)
     back[1:] = stays.end[by_line][1:] < stays.end[by_line][:-1]
-    text = "job {0} ends at {1}, and stands after a stay that ends later (stays.csv, line {2})"
+    text = "job {0} ends at {1}, but is listed after a stay that ends later (stays.csv, line {2})"
     finding.where(back, text, names[by_line], stays.end[by_line], stays.line[by_line])
     return f"{len(stays)} stays on {len(run.hosts)} hosts"
 
@@ -114,9 +128,9 @@ def offers(run: Facts, finding: Finding) -> str:
     mine = part[run.axis.row(stays.host, stays.start)]
     np.add.at(used, mine, stays.work)
     first = np.searchsorted(part, np.arange(len(offered)))
-    text = "guests of host {0} do {2} in all from {1} on, and it could do {3} (millionths)"
+    text = "guests of host {0} do {2} of work in all from {1} on, but it could do {3} (millionths)"
     finding.where(used > offered, text, spans.host[first], spans.start[first], used, offered)
-    return f"in {len(offered)} times of availability and unavailability"
+    return f"in {len(offered)} periods of availability and unavailability"
 
 
 def _stretches(host: Int, available: Bool) -> Int:

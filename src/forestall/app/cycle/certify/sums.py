@@ -19,29 +19,31 @@ def jobs_and_stays(run: Facts, finding: Finding) -> str:
     jobs, given = run.jobs, run.given
     line = np.arange(len(jobs)) + 2
     mine = _by_stays(run)
-    text = "job {2}: {column} is {0} in jobs.csv (line {3}), {1} by its stays"
+    text = "job {2}: {column} is {0} in jobs.csv (line {3}), {1} according to its stays"
     columns = (
         Said(name, getattr(jobs, name), values, PARTS if name == "lost" else 1)
         for name, values in mine.items()
         if name != "fate"
     )
     unlike(finding, text, columns, jobs.name, line)
-    text = "job {2} is {0} in jobs.csv (line {3}), {1} by its stays"
+    text = "job {2} is {0} in jobs.csv (line {3}), {1} according to its stays"
     fate = Said("outcome", jobs.fate, mine["fate"], words=spelled(Fate))
     unlike(finding, text, [fate], jobs.name, line)
     back = np.zeros(len(jobs), dtype=np.bool_)
     back[1:] = jobs.submit[1:] < jobs.submit[:-1]
-    finding.where(back, "job {0} stands after one submitted later (line {1})", jobs.name, line)
+    finding.where(back, "job {0} follows a job submitted later (line {1})", jobs.name, line)
     started = jobs.start != NONE
     early = started & (jobs.start < jobs.submit)
     finding.where(early, "job {0} starts before its submission (line {1})", jobs.name, line)
     late = jobs.submit >= given.end
-    finding.where(late, "job {0} comes after the host traces end (line {1})", jobs.name, line)
+    finding.where(
+        late, "job {0} is submitted after the host traces end (line {1})", jobs.name, line
+    )
     if given.length:
         other = jobs.runtime != given.length
-        text = "job {0} runs {1} s, and all are to run as long (line {2})"
+        text = "job {0} runs {1} s, but job_length sets another run time (line {2})"
         finding.where(other, text, jobs.name, jobs.runtime, line)
-    return f"{len(jobs)} jobs, each as its stays tell"
+    return f"{len(jobs)} jobs, each consistent with its stays"
 
 
 def _by_stays(run: Facts) -> dict[str, Int]:
@@ -101,7 +103,7 @@ def hosts(run: Facts, finding: Finding) -> str:
         "lost": per(stays.host, count, stays.lost),
     }
     line = hosts.number + 2
-    text = "host {2}: {column} is {0} in hosts.csv (line {3}), {1} here"
+    text = "host {2}: {column} is {0} in hosts.csv (line {3}), {1} recomputed"
     columns = (
         Said(name, getattr(hosts, name), values, PARTS if name in ("useful", "lost") else 1)
         for name, values in mine.items()
@@ -111,13 +113,13 @@ def hosts(run: Facts, finding: Finding) -> str:
         rows = spans.state == k
         share = per(spans.host[rows], count, (spans.end - spans.start)[rows]) / length
         off = np.abs(share - hosts.share[:, k]) > TOLERANCE
-        text = f"host {{0}}: {name} is {{1}} in hosts.csv (line {{3}}), {{2}} here"
+        text = f"host {{0}}: {name} is {{1}} in hosts.csv (line {{3}}), {{2}} recomputed"
         finding.where(off, text, hosts.number, hosts.share[:, k], share, line)
     least, most = _samples(run)
-    text = "host {0} gave {1} samples by hosts.csv (line {4}), and {2} to {3} fit its states"
+    text = "host {0} has {1} samples in hosts.csv (line {4}), but {2} to {3} fit its states"
     odd = (hosts.samples < least) | (hosts.samples > most)
     finding.where(odd, text, hosts.number, hosts.samples, least, most, line)
-    return f"{count} hosts, each as availability and stays tell"
+    return f"{count} hosts, each consistent with availability and stays"
 
 
 def _samples(run: Facts) -> tuple[Int, Int]:

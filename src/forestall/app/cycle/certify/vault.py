@@ -35,22 +35,22 @@ def transfers(run: Facts, finding: Finding) -> str:
         length = costs.seconds(raw, piece, rates)
         length += given.restart if kind == RESTORE else given.overhead
         told = int(rows.until[row] - rows.start[row])
-        text = "checkpoints.csv, line {0}: takes {1} s, where size, paths and clients say {2} s"
+        text = "checkpoints.csv, line {0}: takes {1} s, but {2} s by size, paths and clients"
         if told != length if rows.complete[row] else not 0 <= told < length:
             finding.wrong(text, rows.line[row], told, length)
         if kind == LAST and length > costs.stores.grace:
-            text = "checkpoints.csv, line {0}: a last checkpoint of {1} s, and owners leave {2} s"
+            text = "checkpoints.csv, line {0}: a last checkpoint of {1} s, but owners leave {2} s"
             finding.wrong(text, rows.line[row], length, costs.stores.grace)
         amount = piece * (costs.needed if kind == RESTORE else costs.pieces)
         if rows.bytes[row] != amount:
-            text = "checkpoints.csv, line {0}: carries {1} bytes, and it should be {2}"
+            text = "checkpoints.csv, line {0}: carries {1} bytes instead of {2}"
             finding.wrong(text, rows.line[row], rows.bytes[row], amount)
-    return f"{len(rows)} transfers, each as long as size, paths and clients say"
+    return f"{len(rows)} transfers, each consistent with size, paths and clients"
 
 
 def _in_order(rows: Transfers, row: int, late: int, finding: Finding) -> int:
     if rows.start[row] < late:
-        text = "checkpoints.csv, line {0}: begins before one that stands before it"
+        text = "checkpoints.csv, line {0}: begins before the row above it"
         finding.wrong(text, rows.line[row])
     return max(int(rows.start[row]), late)
 
@@ -66,11 +66,11 @@ def places(run: Facts, finding: Finding) -> str:
         count = costs.needed if kind == RESTORE else costs.pieces
         line = rows.line[row]
         if len(set(stores)) != count or len(stores) != count:
-            text = "checkpoints.csv, line {0}: pieces on {1} stores, and it should be {2}"
+            text = "checkpoints.csv, line {0}: pieces on {1} stores instead of {2}"
             finding.wrong(text, line, len(set(stores)), count)
         shared = [one for one in stores if one < hosts]
         if (len(shared) == len(stores)) != (layout in ("code", "local")):
-            finding.wrong("checkpoints.csv, line {0}: pieces where none are kept", line)
+            finding.wrong("checkpoints.csv, line {0}: pieces in the wrong kind of store", line)
         if layout == "local" and kind != RESTORE and stores != [host]:
             finding.wrong("checkpoints.csv, line {0}: not on the host's own disk", line)
         if layout == "code" and not set(shared) <= (
@@ -83,7 +83,7 @@ def places(run: Facts, finding: Finding) -> str:
             if state > most:
                 text = "checkpoints.csv, line {0}: host {1} is in S{2} at {3}"
                 finding.wrong(text, line, one, state + 1, rows.start[row])
-    return f"{len(rows)} transfers to and from hosts that could be reached"
+    return f"{len(rows)} transfers, all to and from reachable hosts"
 
 
 def costs_of(run: Facts) -> Costs:
@@ -161,7 +161,7 @@ def resumed(run: Facts, finding: Finding) -> str:
     when they are due, and are kept as the vault keeps them."""
     stays, rows, costs = run.stays, run.transfers, costs_of(run)
     lost = run.owner_of_transfer < 0
-    finding.where(lost, "checkpoints.csv, line {0}: of no stay of its job", rows.line)
+    finding.where(lost, "checkpoints.csv, line {0}: belongs to no stay of its job", rows.line)
     kept = KeptVersions(run, costs)
     for stay in range(len(stays)):
         if stays.first[stay]:
@@ -174,10 +174,10 @@ def resumed(run: Facts, finding: Finding) -> str:
         done = stays.ended[stay] == StayEnd.COMPLETED
         saved = int(run.jobs.runtime[stays.job[stay]]) * PARTS if done else kept.work
         if stays.saved[stay] != saved:
-            text = "job {0} has {1} saved at {2}, and its versions hold {3} (stays.csv, line {4})"
+            text = "job {0} has {1} saved at {2}, but its versions hold {3} (stays.csv, line {4})"
             told = (stays.saved[stay] / PARTS, stays.end[stay], saved / PARTS, stays.line[stay])
             finding.wrong(text, run.names[stay], *told)
-    return f"{len(stays)} stays, each from the newest version that could be had"
+    return f"{len(stays)} stays, each resumed from the newest recoverable version"
 
 
 def _went_on(run: Facts, kept: KeptVersions, stay: int, finding: Finding) -> None:
@@ -187,7 +187,7 @@ def _went_on(run: Facts, kept: KeptVersions, stay: int, finding: Finding) -> Non
     restores = [row for row in run.transfers_of_stay(stay) if rows.kind[row] == RESTORE]
     kept.rows = kept.rows[: place + 1]
     work, line = kept.work, stays.line[stay]
-    text = "job {0} goes on from {1} at {2}, where {3} can be recovered (stays.csv, line {4})"
+    text = "job {0} resumes from {1} at {2}, but {3} can be recovered (stays.csv, line {4})"
     if stays.resumed[stay] != work:
         told = (stays.resumed[stay] / PARTS, stays.start[stay], work / PARTS, line)
         finding.wrong(text, run.names[stay], *told)
@@ -200,7 +200,9 @@ def _went_on(run: Facts, kept: KeptVersions, stay: int, finding: Finding) -> Non
         same = same and rows.base[mine] == rows.base[row] and rows.work[mine] == rows.work[row]
         same = same and set(rows.stores(row)) <= set(rows.stores(mine))
         if not same or rows.start[row] != stays.start[stay]:
-            finding.wrong("checkpoints.csv, line {0}: restores what is not kept", rows.line[row])
+            finding.wrong(
+                "checkpoints.csv, line {0}: restores a version that is not there", rows.line[row]
+            )
 
 
 def _saved(run: Facts, kept: KeptVersions, stay: int, row: int, finding: Finding) -> None:
@@ -209,14 +211,14 @@ def _saved(run: Facts, kept: KeptVersions, stay: int, row: int, finding: Finding
     base = kept.base(int(rows.start[row]))
     kept.begun += 1
     if rows.version[row] != kept.begun:
-        text = "checkpoints.csv, line {0}: version {1}, and it is number {2} of its job"
+        text = "checkpoints.csv, line {0}: version {1}, but it is number {2} of its job"
         finding.wrong(text, line, rows.version[row], kept.begun)
     if rows.base[row] != base:
-        text = "checkpoints.csv, line {0}: leans on version {1}, and it should be {2}"
+        text = "checkpoints.csv, line {0}: builds on version {1} instead of {2}"
         finding.wrong(text, line, rows.base[row], base)
     least, most = run.work_bounds(stay, int(rows.start[row]))
     if not least <= rows.work[row] <= most:
-        text = "checkpoints.csv, line {0}: holds {1} of work, where it can be {2} to {3}"
+        text = "checkpoints.csv, line {0}: holds {1} of work, but {2} to {3} are possible"
         finding.wrong(text, line, *(one / PARTS for one in (rows.work[row], least, most)))
     if rows.complete[row]:
         kept.add(row)
@@ -239,11 +241,11 @@ def _due(run: Facts, stay: int, finding: Finding) -> None:
             off = row >= 0 and not last and (start - since) % given.interval
             if off and start != stays.asked[stay]:
                 due.append(start)
-                text = "checkpoints.csv, line {0}: begins at {1}, when none is due"
+                text = "checkpoints.csv, line {0}: begins at {1}, but none is due then"
                 finding.wrong(text, rows.line[row], start)
             skipped = [time for time in due if _reachable(run, stay, time) >= costs.pieces]
             if skipped:
-                text = "job {0} is not saved at {1}, when it is due and hosts can be reached"
+                text = "job {0} is not saved at {1}, although it is due and hosts are reachable"
                 finding.wrong(text, run.names[stay], skipped[0])
         elif row >= 0 and not last and start != stays.asked[stay]:
             finding.wrong("checkpoints.csv, line {0}: none is due", rows.line[row])
@@ -268,19 +270,19 @@ def lost(run: Facts, finding: Finding) -> str:
     names, done = jobs.name[stays.job], stays.ended == StayEnd.COMPLETED
     whole = jobs.runtime[stays.job] * PARTS
     reached = stays.resumed + stays.work
-    text = "job {0} has {1} of {2} done as it is completed (millionths; stays.csv, line {3})"
+    text = "job {0} is completed with {1} of {2} done (millionths; stays.csv, line {3})"
     finding.where(done & (reached != whole), text, names, reached, whole, stays.line)
-    text = "job {0} has {1} of {2} done, and is not completed (millionths; stays.csv, line {3})"
+    text = "job {0} has {1} of {2} done, but is not completed (millionths; stays.csv, line {3})"
     finding.where(~done & (reached >= whole), text, names, reached, whole, stays.line)
     behind = stays.before - stays.resumed
     gone = behind + np.where(stays.left, reached - stays.saved, 0)
-    text = "job {0} lost {1} at {2}, where work and saved tell {3} (stays.csv, line {4})"
+    text = "job {0} lost {1} at {2}, but {3} by its work and saved (stays.csv, line {4})"
     told = (stays.lost / PARTS, stays.end, gone / PARTS)
     finding.where(stays.lost != gone, text, names, *told, stays.line)
     taken = np.zeros(len(stays), dtype=np.int64)
     owned = (run.owner_of_transfer >= 0) & (rows.kind != RESTORE) & rows.complete
     np.add.at(taken, run.owner_of_transfer[owned], 1)
-    text = "job {0} has {1} checkpoints, and {2} were completed (stays.csv, line {3})"
+    text = "job {0} has {1} checkpoints, but {2} were completed (stays.csv, line {3})"
     finding.where(stays.checkpoints != taken, text, names, stays.checkpoints, taken, stays.line)
     return f"{int(stays.checkpoints.sum())} checkpoints in {len(stays)} stays"
 
@@ -292,7 +294,7 @@ def measures(run: Facts, finding: Finding) -> str:
     """The measures of the vault in `summary.json`, anew."""
     said = run.summary.held.get("vault")
     if not isinstance(said, dict):
-        finding.wrong("summary.json tells nothing of the vault")
+        finding.wrong("summary.json has no measures of the vault")
         return ""
     mine = _measures(run)
     for name, value in mine.items():

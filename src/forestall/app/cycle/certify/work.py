@@ -48,9 +48,9 @@ def saved(run: Facts, finding: Finding) -> str:
     names, done = jobs.name[stays.job], stays.ended == StayEnd.COMPLETED
     whole = jobs.runtime[stays.job] * PARTS
     reached = stays.before + stays.work
-    text = "job {0} has {1} of {2} done as it is completed (millionths; stays.csv, line {3})"
+    text = "job {0} is completed with {1} of {2} done (millionths; stays.csv, line {3})"
     finding.where(done & (reached != whole), text, names, reached, whole, stays.line)
-    text = "job {0} has {1} of {2} done, and is not completed (millionths; stays.csv, line {3})"
+    text = "job {0} has {1} of {2} done, but is not completed (millionths; stays.csv, line {3})"
     finding.where(~done & (reached >= whole), text, names, reached, whole, stays.line)
     at_end = stays.left & (stays.ended != StayEnd.AWAY) & given.at_end
     to_move = (stays.asked != NONE) & (stays.asked + given.overhead <= stays.end)
@@ -61,22 +61,22 @@ def saved(run: Facts, finding: Finding) -> str:
     if not given.resumes:
         least, most = np.zeros_like(least), np.zeros_like(most)
     least, most = np.where(done, whole, least), np.where(done, whole, most)
-    text = "job {0} has {1} saved at {2}, where it can be {3} to {4} (stays.csv, line {5})"
+    text = "job {0} has {1} saved at {2}, but {3} to {4} are possible (stays.csv, line {5})"
     odd = (stays.saved < least) | (stays.saved > most)
     told = (stays.saved / PARTS, stays.end, least / PARTS, most / PARTS)
     finding.where(odd, text, names, *told, stays.line)
     lost = np.where(stays.left, reached - stays.saved, 0)
-    text = "job {0} lost {1} at {2}, where work and saved tell {3} (stays.csv, line {4})"
+    text = "job {0} lost {1} at {2}, but {3} by its work and saved (stays.csv, line {4})"
     said = (stays.lost / PARTS, stays.end, lost / PARTS)
     finding.where(stays.lost != lost, text, names, *said, stays.line)
     taken = found.checkpoints + at_end + to_move
-    text = "job {0} has {1} checkpoints from {2} to {3}, where there is time for {4} "
+    text = "job {0} has {1} checkpoints from {2} to {3}, but time for {4} "
     text += "(stays.csv, line {5})"
     places = (stays.checkpoints, stays.start, stays.end, taken)
     finding.where(stays.checkpoints != taken, text, names, *places, stays.line)
     total = int(stays.checkpoints.sum())
     return (f"{total} checkpoints in {len(stays)} stays" if given.resumes else
-                         "all work of a stay is lost with its host")  # fmt: skip
+                         "a stay loses all its work with its host")  # fmt: skip
 
 
 def tries(run: Facts, finding: Finding) -> str:
@@ -85,21 +85,21 @@ def tries(run: Facts, finding: Finding) -> str:
     jobs, given, waits, tries = run.jobs, run.given, run.waits, run.tries
     names, started = jobs.name[waits.job], waits.until != NO_START
     off = started & ((waits.until < waits.since) | ((waits.until - waits.since) % given.retry != 0))
-    text = "job {0} starts at {1}, having waited since {2}, and it is tried every {3} s"
+    text = "job {0} starts at {1} after waiting since {2}, but tries are {3} s apart"
     every = np.full(len(names), given.retry)
     finding.where(off, text, names, waits.until, waits.since, every)
     given_up = ~started & waits.fresh & (jobs.fate[waits.job] == Fate.UNSCHEDULED)
     most = given.retries + 1
     limit = np.full(len(names), most)
     if not given.may_doom:
-        text = "job {0} was tried {1} times before its first start, and {2} are allowed"
+        text = "job {0} was tried {1} times before its first start, but {2} are allowed"
         finding.where(waits.fresh & (tries > most), text, names, tries, limit)
-    text = "job {0} was given up after {1} tries, and {2} are due"
+    text = "job {0} was given up after {1} tries instead of {2}"
     finding.where(given_up & (tries < most), text, names, tries, limit)
     late = given_up & (waits.since + (tries - 1) * given.retry >= given.end)
     finding.where(late, "job {0} was given up after the host traces end", names)
     total = per(waits.job, len(jobs), tries)
-    text = "job {0} was tried {1} times by jobs.csv (line {3}), {2} by its stays"
+    text = "job {0} was tried {1} times in jobs.csv (line {3}), {2} according to its stays"
     line = np.arange(len(jobs)) + 2
     finding.where(jobs.tries != total, text, jobs.name, jobs.tries, total, line)
     return f"{int(total.sum())} tries of {len(jobs)} jobs"
@@ -109,7 +109,7 @@ def waiting(run: Facts, finding: Finding) -> str:
     """Where a job had to wait, no host was free and available."""
     jobs, given, waits = run.jobs, run.given, run.waits
     if given.may_doom:
-        return "not asked: jobs wait for a host that will last"
+        return "not checked: jobs may wait for a host that will last"
     failed = np.maximum(run.tries - (waits.until != NO_START), 0)
     if int(failed.sum()) > MOST_TRIES:
         failed = np.minimum(failed, MOST_TRIES // len(failed))
@@ -118,6 +118,6 @@ def waiting(run: Facts, finding: Finding) -> str:
     known = time < run.end
     time, job = time[known], waits.job[owner[known]]
     free = run.free_hosts(time, job)
-    text = "job {0} waits at {1}, and {2} hosts are free and available"
+    text = "job {0} waits at {1}, but {2} hosts are free and available"
     finding.where(free > 0, text, jobs.name[job], time, free)
-    return f"{len(time)} tries found none"
+    return f"{len(time)} tries found no free host"

@@ -9,7 +9,7 @@ import numpy as np
 
 from forestall._lazy import lazily
 from forestall.app.judge.predictors.judge import MAIN
-from forestall.app.kit.study_folder import StudyFolder, table_of
+from forestall.app.kit.study_folder import StudyFolder, options_told, table_of
 from forestall.assess import benefit
 from forestall.assess.calibration import reliability_table
 from forestall.assess.figures import plot_precision_recall, plot_reliability, plot_roc
@@ -101,12 +101,13 @@ def acting(summary: Summary) -> str:
 def task_line(summary: Summary) -> str:
     """Return what was judged on what."""
     held, how = summary["held_out"], summary["how"]
+    since = held["from"].partition(" (")[0]  # without dates in seconds, too
     return (
-        f"Trained on the records before {held['from']}, judged on the {held['days']:,.0f} days "
-        f"after it: {held['failures']:,} failures of {summary['nodes']:,} nodes. Recall: failures "
+        f"Trained on the records before {since}, judged on the {held['days']:,.0f} days after "
+        f"that: {held['failures']:,} failures of {summary['nodes']:,} nodes. Recall: failures "
         f"among the {100 * how['alarm_share']:.0f} % of node-time with the highest scores "
-        f"(chance: {100 * how['alarm_share']:.0f} %). Intervals ({100 * how['level']:.0f} %): "
-        "bootstrap over weeks."
+        f"(chance: {100 * how['alarm_share']:.0f} %). Intervals: "
+        f"bootstrap over weeks, {100 * how['level']:.0f} %."
     )
 
 
@@ -200,8 +201,7 @@ def act_table(summary: Summary) -> Table:
 def report_of(found: PredictorStudy) -> Report:
     """Return what predictors are worth as a report."""
     summary = found.summary
-    how = {name.replace("_", " "): value for name, value in summary["how"].items()}
-    made = {"Log": summary["source"], **how, **summary["versions"]}
+    made = {"Log": summary["source"], **options_told(summary["how"]), **summary["versions"]}
     failed = int(found.task.grid(MAIN).decisions.failed.sum())
     leads = Figure(
         FIGURES[5],

@@ -237,9 +237,9 @@ def interval_of(summary: Summary) -> str:
 def how_p(summary: Summary) -> str:
     """Say where the p-value comes from."""
     if number(summary["p_value"]) is None:
-        return "needs failures and others"
+        return "needs both failures and other cases"
     if summary["p_method"] == "normal":
-        return "of so many cases by the normal law of permutations"
+        return "normal approximation of the permutations, as there are many cases"
     drawn = counted(summary["draws"], "permutation")
     return (
         f"{summary['p_exceed']:,} of {drawn} reached this area; the normal approximation gives "

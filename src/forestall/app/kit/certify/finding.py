@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from forestall.app.kit.certify.sheet import NONE
 from forestall.show.blocks import Column, Listing, Table
-from forestall.show.quantities import titled
+from forestall.show.quantities import counted, titled
 from forestall.show.report import Report, Section
 from forestall.show.result import ShownResult
 
@@ -152,7 +152,7 @@ class Certificate(ShownResult):
     def verdict(self) -> str:
         """Whether all checks passed, in words."""
         failed = sum(not one.passed for one in self.checks)
-        return f"{failed} checks failed" if failed else "every check passed"
+        return f"{counted(failed, 'check')} failed" if failed else "every check passed"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as ``forestall certify --json`` prints it."""

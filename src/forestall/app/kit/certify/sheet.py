@@ -345,7 +345,9 @@ class Summary:
         """Return one of these words; with `own`, or the spelling of a class of the user's own."""
         value: str = self.value(keys, (str,), "a word")
         if value not in known and not (own and is_own(value)):
-            raise TraceError(self.path, f"{shown(value)} is none of {', '.join(known)}", field=keys)
+            raise TraceError(
+                self.path, f"{shown(value)} is not one of {', '.join(known)}", field=keys
+            )
         return value
 
     def flag(self, keys: str) -> bool:

@@ -69,7 +69,7 @@ def unlike_rows(
     *,
     once: bool = True,
 ) -> None:
-    """Note rows that are only in one of two tables, or twice in one, or, without `once`, not as
+    """Note rows that are in only one of two tables, or twice in one, or, without `once`, not as
     often in one as in the other; the first column is the position of a job or a host, and `names`
     tells how it is called."""
     one = np.unique(np.stack(said, axis=1), axis=0, return_counts=True)
@@ -98,7 +98,9 @@ def passes(
     last = np.append(time[1:] != time[:-1], True)
     first = np.append(True, time[1:] != time[:-1])
     odd = passing & (~last | (first & (not alone)))
-    finding.where(odd, "events.csv, line {0}: a pass that does not end its second", line)
+    finding.where(
+        odd, "events.csv, line {0}: a pass that is not the last event of its second", line
+    )
     if each and passing.any():
         open_still = last & ~passing & (time < time.max())
         finding.where(open_still, "events.csv, line {0}: a second without a pass", line)
@@ -141,7 +143,7 @@ def differences(name: str, said: Any, here: Any, tolerance: float) -> list[str]:
         parts = [(f"{name}[{k}]", one, other) for k, (one, other) in enumerate(pairs)]
     else:
         same = _same(said, here, tolerance)
-        return [] if same else [f"{name} is {said} in summary.json, {here} here"]
+        return [] if same else [f"{name} is {said} in summary.json, {here} recomputed"]
     return [found for part in parts for found in differences(*part, tolerance)]
 
 
@@ -154,13 +156,13 @@ def _same(said: Any, here: Any, tolerance: float) -> bool:
 
 def told(said: float | None, here: float | None, same: bool) -> str:
     """Return a measure of the summary, and what it is here where that is not the same."""
-    return f"{said} in summary.json" + ("" if same else f", {here} here")
+    return f"{said} in summary.json" + ("" if same else f", {here} recomputed")
 
 
 def measured(summary: Summary, mine: Mapping[str, float], tolerance: float) -> list[str]:
     """Return which of the measures are not what they are here."""
     return [
-        f"{name} is {said} in summary.json, {here} here"
+        f"{name} is {said} in summary.json, {here} recomputed"
         for name, here in mine.items()
         if not close(said := summary.measure(name), here, tolerance, tolerance)
     ]

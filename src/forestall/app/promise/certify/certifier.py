@@ -85,7 +85,7 @@ def _while_down(run: Facts, finding: Finding) -> str:
 
 def _survived(run: Facts, finding: Finding) -> str:
     finding.take(run.walk.survived)
-    return "no run goes on past a failure of its nodes"
+    return "no run continues past a failure of its nodes"
 
 
 def _work(run: Facts, finding: Finding) -> str:
@@ -101,10 +101,10 @@ def _work(run: Facts, finding: Finding) -> str:
         need = (jobs.runtime + pause * jobs.checkpoints) * size
         unknown = (jobs.restarts > 0) & (jobs.checkpoints > 0)
         need = np.where(unknown, np.minimum(need, busy), need)
-    text = "job {0} was busy for {1} node-seconds, and useful, lost and checkpoint time are {2}"
+    text = "job {0} was busy for {1} node-seconds, but useful, lost and checkpoint time sum to {2}"
     finding.where(busy != need, text, ids, busy, need)
     if run.given.checkpoint == "none":
-        finding.where(jobs.checkpoints > 0, "job {0} has checkpoints, which were off", ids)
+        finding.where(jobs.checkpoints > 0, "job {0} has checkpoints, but they were off", ids)
     if run.complete:
         _losses(run, finding)
     return f"useful, lost and checkpoint time of {len(ids)} jobs fill their runs"
@@ -137,11 +137,11 @@ def _promises(run: Facts, finding: Finding) -> str:
     jobs, ids = run.jobs, run.jobs.name
     kept = jobs.finish <= jobs.deadline
     wrong = jobs.promised & (kept != jobs.kept)
-    text = "job {0} finished at {1}, promised for {2}, and kept says otherwise"
+    text = "job {0} finished at {1}, promised for {2}, but kept says otherwise"
     finding.where(wrong, text, ids, jobs.finish, jobs.deadline)
     if not bool(jobs.promised.any()):
-        return "none were made"
-    finding.where(~jobs.promised, "job {0} has no promise, and others have", ids)
+        return "no promises were made"
+    finding.where(~jobs.promised, "job {0} has no promise, but other jobs do", ids)
     return f"{int(jobs.kept.sum())} of {int(jobs.promised.sum())} kept"
 
 
@@ -151,13 +151,13 @@ def _account(run: Facts, finding: Finding) -> str:
     total = mine["total"]
     parts = [value for name, value in mine.items() if name != "total"]
     wrong = [
-        f"{name} is {said[name]} in summary.json, {value} here"
+        f"{name} is {said[name]} in summary.json, {value} recomputed"
         for name, value in mine.items()
         if value is not None and value != said[name]
     ]
     if None not in parts and sum(value or 0 for value in parts) != total:
         wrong.append(
-            f"the parts sum to {sum(value or 0 for value in parts)}, nodes x time is {total}"
+            f"the parts sum to {sum(value or 0 for value in parts)}, but nodes x time is {total}"
         )
     if sum(said[name] for name in ACCOUNT[:-1]) != said["total"]:
         wrong.append("the parts in summary.json do not sum to its total")
@@ -165,7 +165,7 @@ def _account(run: Facts, finding: Finding) -> str:
     most += int((run.recovery * jobs.size * run.of_jobs(run.fetched)).sum())
     overhead = said["checkpoint_overhead"]
     if not 0 <= overhead <= most:
-        wrong.append(f"checkpoint_overhead {overhead} is not within 0 and {most}")
+        wrong.append(f"checkpoint_overhead {overhead} is not between 0 and {most}")
     finding.all(wrong)
     return f"useful + lost + checkpoint overhead + idle + down = {total} node-seconds"
 
@@ -223,7 +223,7 @@ _WITH_VAULT: tuple[Rule[Facts], ...] = (
     Rule("measures of the vault", kept.measures),
 )
 _WITHOUT_RUNS = (
-    "nodes and lengths of the runs that failed (runs.csv is not there)",
+    "nodes and lengths of the runs that failed (runs.csv is missing)",
     "whether a node ran two jobs, or a job while down, during runs that failed",
     "whether every failure of a busy node ended a run that failed later",
 )
@@ -236,7 +236,7 @@ def certify_promise(folder: Path) -> Certificate:
     run = Facts.read(folder)
     unknown = list(() if run.complete else _WITHOUT_RUNS)
     if run.account["idle"] is None:
-        unknown.append("checkpoint overhead and idle time: restarted jobs have checkpoints")
+        unknown.append("checkpoint overhead and idle time, because restarted jobs have checkpoints")
     rules, bargained = RULES, Bargained.of(folder)
     if bargained is not None:
         agreed = bargained.check

@@ -104,7 +104,7 @@ class JobRows(Rows):
         """See `Rows`."""
         for name in ("promise", "kept"):
             halved = sheet.empty(name) == self.promised
-            sheet.refuse(halved, name, "there just where a deadline is")
+            sheet.refuse(halved, name, "consistent with deadline (both or neither are set)")
 
     @property
     def promised(self) -> Bool:

@@ -52,12 +52,12 @@ def stored(run: PromiseRun, finding: Finding) -> str:
     for k in range(len(runs)):
         _run(run, rows, jobs[runs.job[k]], k, nodes[k], finding)
     left = [row for one in jobs for row in one.rows]
-    text = "checkpoints.csv, line {0}: stands in no run of its job"
+    text = "checkpoints.csv, line {0}: belongs to no run of its job"
     finding.where(np.ones(len(left), np.bool_), text, rows.line[np.array(left, np.int64)])
     begun = np.bincount(rows.job[rows.kind == SAVE], minlength=len(run.jobs))
     text = "job {0}: {1} checkpoints in jobs.csv, {2} in checkpoints.csv"
     finding.where(begun != run.jobs.checkpoints, text, run.jobs.name, run.jobs.checkpoints, begun)
-    return f"{len(rows)} rows of {len(jobs)} jobs, each as its size, paths and stores say"
+    return f"{len(rows)} rows of {len(jobs)} jobs, each consistent with its size, paths and stores"
 
 
 def _wrong(finding: Finding, text: str, *told: Any) -> None:
@@ -73,12 +73,12 @@ def _run(
     while mine.rows and rows.kind[mine.rows[0]] == LOST and rows.start[mine.rows[0]] <= start:
         _lost(run, rows, mine, mine.rows.pop(0), finding)
     if mine.held and not run.pieces.is_there(mine.held[-1][2], mine.held[-1][1], start):
-        text = "job {0} goes on from {1} on from a checkpoint that cannot be had"
+        text = "job {0} resumes at {1} from a checkpoint that cannot be recovered"
         _wrong(finding, text, name, start)
     size = int(run.jobs.size[mine.job])
     told = (int(run.resumed[k]), int(run.unrecovered[k]))
     if told != (mine.saved, mine.owed * size):
-        text = "job {0}, from {1} on: resumed and unrecovered are {2}, and should be {3}"
+        text = "job {0}, from {1} on: resumed and unrecovered are {2} instead of {3}"
         _wrong(finding, text, name, start, told, (mine.saved, mine.owed * size))
     mine.owed = 0
     pause, recovery = int(run.pause[mine.job]), int(run.recovery[mine.job])
@@ -88,11 +88,11 @@ def _run(
         begin, until, over = int(rows.start[row]), int(rows.until[row]), bool(rows.complete[row])
         work, since_before = work + begin - since, since
         if begin < since_before or work != rows.work[row]:
-            text = "checkpoints.csv, line {0}: holds {1} s of work, and {2} s were done"
+            text = "checkpoints.csv, line {0}: holds {1} s of work, but {2} s were done"
             _wrong(finding, text, rows.line[row], rows.work[row], work)
         cut = not over and not runs.finished[k] and end < begin + pause
         if until != (end if cut else begin + pause) or over == cut:
-            text = "checkpoints.csv, line {0}: lasts {1} s, and a checkpoint takes {2} s"
+            text = "checkpoints.csv, line {0}: lasts {1} s, but a checkpoint takes {2} s"
             _wrong(finding, text, rows.line[row], until - begin, pause)
         since = until
         if over:
@@ -102,7 +102,7 @@ def _run(
         text = "job {0}: {1} checkpoints completed in its run from {2} on, {3} in checkpoints.csv"
         _wrong(finding, text, name, runs.completed[k], start, done)
     if runs.finished[k] and work + end - since != run.jobs.runtime[mine.job]:
-        text = "job {0} has done {1} s of work as it finishes, of {2} s"
+        text = "job {0} finishes with {1} s of work done, of {2} s"
         _wrong(finding, text, name, work + end - since, run.jobs.runtime[mine.job])
 
 
@@ -113,12 +113,12 @@ def _lost(run: PromiseRun, rows: SaveRows, mine: _Job, row: int, finding: Findin
     while kept and not run.pieces.is_there(kept[-1][2], kept[-1][1], now):
         kept.pop()
     if len(kept) == len(mine.held):
-        text = "checkpoints.csv, line {0}: the newest checkpoint could be had"
+        text = "checkpoints.csv, line {0}: falls back although the newest checkpoint is recoverable"
         _wrong(finding, text, rows.line[row])
     mine.held = kept
     mine.owed += before - mine.saved
     if rows.work[row] != mine.saved or rows.until[row] != now or rows.complete[row]:
-        text = "checkpoints.csv, line {0}: falls back to {1} s of work, and {2} s could be had"
+        text = "checkpoints.csv, line {0}: falls back to {1} s of work, but {2} s are recoverable"
         _wrong(finding, text, rows.line[row], rows.work[row], mine.saved)
 
 
@@ -126,7 +126,7 @@ def measures(run: PromiseRun, finding: Finding) -> str:
     """The measures of the vault in `summary.json`, anew."""
     said = run.given.vault
     if not isinstance(said, dict):
-        _wrong(finding, "summary.json tells nothing of the vault")
+        _wrong(finding, "summary.json has no measures of the vault")
         return ""
     mine = _measures(run)
     for name, value in mine.items():

@@ -51,7 +51,7 @@ class PromiseEventRows(Rows):
             **dict.fromkeys(("size", "estimate", "interval"), asked),
         }
         for name, wanted in there.items():
-            sheet.refuse(sheet.empty(name) == wanted, name, "what such an event tells of")
+            sheet.refuse(sheet.empty(name) == wanted, name, "allowed in such an event")
 
 
 @dataclass(frozen=True)
@@ -121,18 +121,18 @@ class LoggedPromises:
         line = np.arange(len(events)) + 2
         back = np.zeros(len(events), dtype=np.bool_)
         back[1:] = events.time[1:] < events.time[:-1]
-        finding.where(back, "events.csv, line {0}: before the event above it", line)
+        finding.where(back, "events.csv, line {0}: earlier than the event above it", line)
         asked = events.take(events.kind == EventKind.SUBMITTED)
-        text = "job {0}: submission (time, nodes) {1} is only in one of events.csv and jobs.csv"
+        text = "job {0}: submission (time, nodes) {1} is in only one of events.csv and jobs.csv"
         every = np.arange(len(jobs))
         said = [asked.job, asked.time, asked.size]
         unlike_rows(finding, text, said, [every, jobs.submit, jobs.size], names)
         self._asked(asked, finding)
         done = events.take(events.kind == EventKind.FINISHED)
-        text = "job {0}: finish {1} is only in one of events.csv and jobs.csv"
+        text = "job {0}: finish {1} is in only one of events.csv and jobs.csv"
         unlike_rows(finding, text, [done.job, done.time], [every, jobs.finish], names)
         failed = events.take(events.kind == EventKind.NODE_FAILED)
-        text = "node {0}: failure (time, end) {1} is only in one of events.csv and failures.csv"
+        text = "node {0}: failure (time, end) {1} is in only one of events.csv and failures.csv"
         nodes, until = np.arange(run.given.nodes), failures.time + failures.downtime
         said = [failed.node, failed.time, failed.until]
         played = [failures.node, failures.time, until]
@@ -149,7 +149,7 @@ class LoggedPromises:
             text = "job {0}: {1} " + what + " of checkpoints in events.csv, {2} in the tables"
             finding.where(told != mine, text, names, told, mine)
         self._saved(events.take(events.kind == EventKind.CHECKPOINT_FINISHED), finding)
-        return f"{len(events)} events, as jobs, runs and failures tell"
+        return f"{len(events)} events, consistent with jobs, runs and failures"
 
     def _saved(self, ended: PromiseEventRows, finding: Finding) -> None:
         """Checkpoints end when their decisions say so."""
@@ -157,7 +157,7 @@ class LoggedPromises:
         due = set(zip(begun.job.tolist(), begun.end.tolist(), strict=True))
         here = zip(ended.job.tolist(), ended.time.tolist(), strict=True)
         odd = np.array([one not in due for one in here], dtype=np.bool_)
-        text = "job {0}: no checkpoint of decisions.csv ends at {1}, as events.csv says"
+        text = "job {0}: a checkpoint ends at {1} in events.csv, but not in decisions.csv"
         finding.where(odd, text, self.run.jobs.name[ended.job], ended.time)
 
     def _recovered(self, back: PromiseEventRows, finding: Finding) -> None:
@@ -169,7 +169,7 @@ class LoggedPromises:
         due = np.array([one for one in sorted(ends) if one[1] < self.end], dtype=np.int64)
         due = due.reshape(-1, 2)
         here = back.time < self.end
-        text = "node {0}: recovery {1} is only in one of events.csv and failures.csv"
+        text = "node {0}: recovery {1} is in only one of events.csv and failures.csv"
         said = [back.node[here], back.time[here]]
         unlike_rows(finding, text, said, [due[:, 0], due[:, 1]], np.arange(self.run.given.nodes))
 
@@ -178,12 +178,12 @@ class LoggedPromises:
         said, jobs = self.run.summary.held["parameters"], self.run.jobs
         names = jobs.name[asked.job]
         if said.get("estimates") == "runtime":
-            text = "job {0} is said to run {1} s, and runs {2} s"
+            text = "job {0} has an estimate of {1} s, but runs {2} s"
             real = jobs.runtime[asked.job]
             finding.where(asked.estimate != real, text, names, asked.estimate, real)
         every = said.get("checkpoint_interval")
         if said.get("checkpoint") != "daly" and isinstance(every, int):
-            text = "job {0} is to be saved every {1} s, and all are every {2} s"
+            text = "job {0} has a checkpoint interval of {1} s instead of {2} s"
             odd = asked.interval != every
             finding.where(odd, text, names, asked.interval, np.full(len(asked), every))
 
@@ -194,13 +194,13 @@ class LoggedPromises:
         run, told, jobs = self.run, self.decisions, self.run.jobs
         owner = spread(self.events.decisions)[0]
         if len(owner) != len(told):
-            text = "events.csv tells of {0} decisions, and decisions.csv has {1}"
+            text = "events.csv counts {0} decisions, but decisions.csv has {1}"
             finding.wrong(text, len(owner), len(told))
         else:
             odd = self.events.time[owner] != told.time
             finding.where(odd, "decisions.csv, line {0}: not at its event's time", told.line)
         started = told.take(told.kind == DecisionKind.START)
-        text = "job {0}: start {1} is only in one of decisions.csv and the runs"
+        text = "job {0}: start {1} is in only one of decisions.csv and the runs"
         rows = [started.job, started.start]
         if run.complete:
             unlike_rows(finding, text, rows, [run.runs.job, run.runs.start], jobs.name)
@@ -214,7 +214,7 @@ class LoggedPromises:
             text = "job {0}: {1} " + name + " in jobs.csv, {2} in decisions.csv"
             finding.where(here != mine, text, jobs.name, mine, here)
         self._promised(finding)
-        return f"{len(told)} decisions, as jobs and runs tell"
+        return f"{len(told)} decisions, consistent with jobs and runs"
 
     def _nodes(self, started: PromiseDecisionRows, finding: Finding) -> None:
         """Jobs start on the nodes that they run on."""
@@ -237,7 +237,7 @@ class LoggedPromises:
             ],
             dtype=np.bool_,
         )
-        text = "job {0} starts on other nodes than it runs on (decisions.csv, line {1})"
+        text = "job {0} starts on nodes other than those it runs on (decisions.csv, line {1})"
         finding.where(other, text, self.run.jobs.name[started.job], started.line)
 
     def _promised(self, finding: Finding) -> None:
@@ -254,7 +254,7 @@ class LoggedPromises:
         said = told.probability[np.maximum(first, 0)] if len(told) else jobs.promise
         text = "job {0}: promised with {1} in decisions.csv, {2} in jobs.csv"
         finding.where(here & (said != jobs.promise), text, jobs.name, said, jobs.promise)
-        text = "job {0} has a promise in jobs.csv, and none in decisions.csv"
+        text = "job {0} has a promise in jobs.csv, but none in decisions.csv"
         finding.where(jobs.promised & (first < 0), text, jobs.name)
 
     # -------------------------------------------------------------------------------- foreseen
@@ -267,15 +267,15 @@ class LoggedPromises:
         line = np.arange(len(known)) + 2
         back = np.zeros(len(known), dtype=np.bool_)
         back[1:] = known.time[1:] < known.time[:-1]
-        finding.where(back, "foreseen.csv, line {0}: before the failure above it", line)
+        finding.where(back, "foreseen.csv, line {0}: earlier than the failure above it", line)
         beyond = known.detectability > accuracy
         finding.where(beyond, "foreseen.csv, line {0}: could not be foreseen", line)
         if self.run.summary.held.get("repeat_period") or not len(failures):
-            return f"{len(known)} failures, all foreseen by an accuracy of {accuracy:g}"
+            return f"{len(known)} failures, all foreseeable with an accuracy of {accuracy:g}"
         mine = failures.take(~failures.planned & (failures.detectability <= accuracy))
         first, last = int(failures.time.min()), int(failures.time.max())
         within = known.take((known.time >= first) & (known.time <= last))
-        text = "node {0}: failure (time, down time, detectability) {1} is only in one of "
+        text = "node {0}: failure (time, down time, detectability) {1} is in only one of "
         text += "foreseen.csv and failures.csv"
         nodes = np.arange(self.run.given.nodes)
 

@@ -113,48 +113,48 @@ def given(run: PromiseRun, finding: Finding) -> str:
     downtime, least = parameters.get("downtime"), parameters.get("min_runtime", 1)
     if isinstance(downtime, int):
         odd = (failures.downtime != downtime) & ~failures.planned
-        text = "the failure of node {0} at {1} lasts {2} s, and all are to last {3} s"
+        text = "the failure of node {0} at {1} lasts {2} s instead of {3} s"
         every = np.full(len(failures), downtime)
         finding.where(odd, text, failures.node, failures.time, failures.downtime, every)
     if isinstance(least, int):
-        text = "job {0} runs {1} s, and {2} s is the least"
+        text = "job {0} runs {1} s, less than min_runtime, {2} s"
         labels = (jobs.name, jobs.runtime, np.full(len(jobs), least))
         finding.where(jobs.runtime < least, text, *labels)
     if "repeat_failures" in parameters and "repeat_period" in said.held:
         repeats, period = parameters["repeat_failures"], said.held["repeat_period"]
         if bool(repeats) != bool(period):
             finding.wrong(
-                "failures repeat after {0} s, and repeat_failures is {1}", period, repeats
+                "failures repeat after {0} s, but repeat_failures is {1}", period, repeats
             )
     for name in ("vault", "topology", "spares", "users"):
         if (parameters.get(name) is not None) != (name in said.held):
             finding.wrong("{0} is in only one of the parameters and the measures", name)
     known = {*OTHERS, *_counts(run), *_times(run)}
     if "policy" not in said.held and "seed" in said.held:
-        finding.wrong("summary.json does not tell the policy")
+        finding.wrong("summary.json has no policy")
     for name in said.held.keys() - known:
-        finding.wrong("summary.json has {0}, which no run tells", name)
+        finding.wrong("summary.json has {0}, which no run has", name)
     if not bool(jobs.promised.any()) and {"promised_mean", "promises_below_wanted"} & set(
         said.held
     ):
-        finding.wrong("a mean of promises is told, and none was made")
+        finding.wrong("summary.json has a mean of promises, but none was made")
     _predictor(run, parameters, finding)
-    return "down times, run times and options as the parameters have them"
+    return "down times, run times and options agree with the parameters"
 
 
 def _predictor(run: PromiseRun, parameters: Mapping[str, Any], finding: Finding) -> None:
     told = run.summary.held.get("predictor")
     if not isinstance(told, dict):
         if "predictor" not in run.summary.held and "versions" in run.summary.held:
-            finding.wrong("the predictor is not told")
+            finding.wrong("summary.json has no predictor")
         return
     kind, name = parameters.get("predictor"), told.get("name", "nothing")
     learned = kind == "learned" and told.get("kind") == "learned"
     own = kind in ("trace", "hazard") and name == "own"
     if not (name == kind or learned or own):
-        finding.wrong("the predictor is {0}, and {1} in the parameters", name, kind)
+        finding.wrong("the predictor is {0}, but {1} in the parameters", name, kind)
     if kind == "trace" and name == "trace" and told.get("accuracy") != parameters.get("accuracy"):
-        text = "the predictor's accuracy is {0}, and {1} in the parameters"
+        text = "the predictor's accuracy is {0}, but {1} in the parameters"
         finding.wrong(text, told.get("accuracy"), parameters.get("accuracy"))
 
 
@@ -167,6 +167,6 @@ def sorted_rows(run: PromiseRun, finding: Finding) -> str:
     for name, times in tables:
         back = np.zeros(len(times), dtype=np.bool_)
         back[1:] = times[1:] < times[:-1]
-        text = name + ", line {0}: stands after what came later"
+        text = name + ", line {0}: out of order, after a later row"
         finding.where(back, text, np.arange(len(times)) + 2)
     return "jobs, runs and failures in order of time"

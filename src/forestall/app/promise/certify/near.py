@@ -49,4 +49,4 @@ def nearness(run: PromiseRun, finding: Finding) -> str:
     told = said if isinstance(said, dict) else {}
     for name, value in here.items():
         finding.all(differences(f"topology.{name}", told.get(name, "nothing"), value, TOLERANCE))
-    return f"{able.count(1)} of {len(able)} runs that could have nodes near each other had"
+    return f"{able.count(1)} of {len(able)} runs that could have nodes near each other do"

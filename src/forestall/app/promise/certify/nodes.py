@@ -94,11 +94,11 @@ def _look(world: _World, found: Sweep, row: Int, node: Int) -> None:
     name = world.run.names[row]
     starts, ends = world.axis.key(node, start), world.axis.key(node, end)
     twice = overlapping(starts, ends)
-    text = "node {0} runs job {1} at {2}, when job {3} has not ended"
+    text = "node {0} runs job {1} at {2}, before job {3} has ended"
     found.two_jobs.where(twice, text, node, name, start, np.roll(name, 1))
     text = "job {0} runs on node {1} from {2} to {3}, "
     is_down = touches(world.down_from, world.down_to, starts, ends)
-    found.while_down.where(is_down, text + "and the node is down", name, node, start, end)
+    found.while_down.where(is_down, text + "while the node is down", name, node, start, end)
     past = inside(world.failing, starts, ends, at_start=False)
     found.survived.where(past, text + "past a failure of the node", name, node, start, end)
 

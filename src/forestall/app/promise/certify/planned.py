@@ -33,7 +33,9 @@ class PlannedRows(Rows):
         """Every outage that was planned before the last job finished came, and lasted as long."""
         told = run.summary.held.get("planned_outages")
         if told != len(self.time):
-            finding.wrong("{0} planned outages are told, and {1} listed", told, len(self.time))
+            finding.wrong(
+                "summary.json counts {0} planned outages, but {1} are listed", told, len(self.time)
+            )
         last = int(run.jobs.finish.max())
         failures = run.failures
         came = set(
@@ -45,10 +47,10 @@ class PlannedRows(Rows):
         rows = zip(self.time.tolist(), self.until.tolist(), self.node.tolist(), strict=True)
         due = [row for row in rows if row[0] < last]
         missing = [
-            f"node {node} was planned to be out from {time} to {until}, and failures.csv has no "
+            f"node {node} was planned to be out from {time} to {until}, but failures.csv has no "
             "such outage"
             for time, until, node in due
             if (time, node, until - time) not in came
         ]
         finding.each(missing)
-        return f"all {len(due)} planned outages came"
+        return f"all {len(due)} planned outages occurred"

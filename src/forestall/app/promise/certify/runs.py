@@ -17,7 +17,7 @@ def sizes(run: PromiseRun, finding: Finding) -> str:
     runs, nodes, names = run.runs, run.nodes, run.names
     order = np.lexsort((nodes.first, nodes.owner))
     owner, first, stop = nodes.owner[order], nodes.first[order], nodes.stop[order]
-    text = "job {0} has node {1}, and the machine has " + str(run.given.nodes)
+    text = f"job {{0}} has node {{1}}, but the machine has {run.given.nodes} nodes"
     finding.where(stop > run.given.nodes, text, names[owner], stop - 1)
     twice = ~firsts(owner)
     twice[1:] &= first[1:] < stop[:-1]
@@ -26,7 +26,7 @@ def sizes(run: PromiseRun, finding: Finding) -> str:
     size = run.jobs.size[runs.job]
     text = "job {0} asked for {1} nodes and ran on {2} from {3} on"
     finding.where(have != size, text, names, size, have, runs.start)
-    return f"{len(have)} runs on as many nodes as asked for"
+    return f"{len(have)} runs, each on as many nodes as requested"
 
 
 def spares(run: PromiseRun, finding: Finding) -> str:
@@ -35,7 +35,7 @@ def spares(run: PromiseRun, finding: Finding) -> str:
     first = run.given.nodes - run.given.spares
     before = firsts(runs.job) if run.complete else run.jobs.restarts[runs.job] == 0
     early = before[nodes.owner] & (nodes.stop > first)
-    text = "job {0} runs on spare node {1}, and has lost none before"
+    text = "job {0} runs on spare node {1}, but has lost no node before"
     finding.where(early, text, run.names[nodes.owner], nodes.stop - 1)
     took = np.unique(nodes.owner[nodes.stop > first])
     if run.complete:
@@ -43,8 +43,8 @@ def spares(run: PromiseRun, finding: Finding) -> str:
         at_once = runs.start[here] == runs.end[here - 1]
         mine = {"restarts": len(here), "at_once": int(at_once.sum()), "on_spares": len(took)}
         if mine != run.given.spared:
-            finding.all([f"spares are {run.given.spared} in summary.json, {mine} here"])
-    return f"{len(took)} runs on some of the {run.given.spares} spares, after a failure each"
+            finding.all([f"spares are {run.given.spared} in summary.json, {mine} recomputed"])
+    return f"{len(took)} runs used some of the {run.given.spares} spares, each after a failure"
 
 
 def order(run: PromiseRun, finding: Finding) -> str:
@@ -53,9 +53,9 @@ def order(run: PromiseRun, finding: Finding) -> str:
     ends = (names, runs.start, runs.end)
     finding.where(runs.end <= runs.start, "job {0} runs from {1} to {2}", *ends)
     finding.where(jobs.start < jobs.submit, "job {0} starts before its submission", ids)
-    finding.where(jobs.last_start < jobs.start, "job {0} starts last before first", ids)
+    finding.where(jobs.last_start < jobs.start, "job {0} has its last start before its first", ids)
     again = (jobs.restarts > 0) != (jobs.last_start > jobs.start)
-    finding.where(again, "job {0}: restarts do not go with first and last start", ids)
+    finding.where(again, "job {0}: restarts contradict first and last start", ids)
     if not run.complete:
         return "starts and finishes of the jobs in order"
     runs_of = per(runs.job, len(jobs))
@@ -64,7 +64,7 @@ def order(run: PromiseRun, finding: Finding) -> str:
     finding.where(wrong, "job {0}: {1} restarts, {2} runs", ids, jobs.restarts, runs_of)
     late = np.zeros(len(runs), dtype=np.bool_)
     late[1:] = (runs.job[1:] == runs.job[:-1]) & (runs.start[1:] < runs.end[:-1])
-    text = "job {0} runs again at {1}, before a run has ended"
+    text = "job {0} runs again at {1}, before its previous run has ended"
     finding.where(late, text, names, runs.start)
     first = firsts(runs.job)
     last = lasts(first)
@@ -81,7 +81,7 @@ def order(run: PromiseRun, finding: Finding) -> str:
         text = "job {2}: {column} is {0} in jobs.csv, {1} in runs.csv"
         unlike(finding, text, [said], names[rows])
     _same_nodes(run, finding, last)
-    return f"{len(names)} runs of {len(ids)} jobs follow each other"
+    return f"{len(names)} runs of {len(ids)} jobs, one at a time per job"
 
 
 def _same_nodes(run: PromiseRun, finding: Finding, last: Bool) -> None:
@@ -118,7 +118,7 @@ def kills(run: PromiseRun, finding: Finding) -> str:
     jobs, failures, ids = run.jobs, run.failures, run.jobs.name
     hits = failures.take(failures.hit)
     times_hit = per(hits.job, len(ids))
-    text = "job {0}: {1} restarts, hit by {2} failures"
+    text = "job {0}: {1} restarts, but hit by {2} failures"
     finding.where(times_hit != jobs.restarts, text, ids, jobs.restarts, times_hit)
     idle_loss = ~failures.hit & (failures.lost != 0)
     text = "a failure at {0} hit no job and lost {1}"

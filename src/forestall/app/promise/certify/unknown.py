@@ -13,13 +13,13 @@ SUMMARY = "summary.json"
 def unchecked(parameters: Mapping[str, Any], *, logged: bool) -> tuple[Unchecked, ...]:
     """Return the columns and keys that only the manifest would tell of."""
     found = [
-        Unchecked("failures.csv", ("kind",), "the cause, which the run does not look at"),
+        Unchecked("failures.csv", ("kind",), "the cause, which the run does not use"),
         Unchecked(
             "failures.csv", ("detectability",),
-            "of failures that were not foreseen, whatever lies above the accuracy would do"
-            if logged else "what was foreseen is not here (simulate with {log_events} logs it)",
+            "for failures that were not foreseen, any value above the accuracy is possible"
+            if logged else "what was foreseen is not logged (simulate with {log_events})",
         ),
-        Unchecked("failures.csv", ("downtime",), "of outages that last beyond the last job"),
+        Unchecked("failures.csv", ("downtime",), "for outages that last beyond the last job"),
         _parameters(logged=logged),
         Unchecked(SUMMARY, ("own_rules",), "rules in Python leave no trace; true ends the replay"),
     ]  # fmt: skip
@@ -27,19 +27,23 @@ def unchecked(parameters: Mapping[str, Any], *, logged: bool) -> tuple[Unchecked
         found.append(
             Unchecked(
                 "jobs.csv", ("deadline", "skipped"),
-                "deadlines are held against kept only, and skipped checkpoints against the sum "
+                "deadlines are checked only against kept, skipped checkpoints only against the sum "
                 "(simulate with {log_events} logs the decisions)",
             )
         )  # fmt: skip
-        found.append(Unchecked("failures.csv", ("time",), "of failures while their node was down"))
-        why = "which of a job's nodes it was, where no job was to start on either until its return"
+        found.append(
+            Unchecked("failures.csv", ("time",), "for failures of a node that was already down")
+        )
+        why = "which of a job's nodes failed, if no job was to start on either before its return"
         found.append(Unchecked("failures.csv", ("node",), why))
     else:
-        why = "failures after the last one played, and what lies between those that were"
+        why = "failures after the last one played, and unplayed ones between"
         found.append(Unchecked("foreseen.csv", ("*",), why))
     if parameters.get("predictor") != "trace":
         found += [
-            Unchecked(SUMMARY, ("predictor",), "what was learned, and from what, is not here"),
+            Unchecked(
+                SUMMARY, ("predictor",), "what was learned, and from what, is not in the folder"
+            ),
             Unchecked("hazard.csv", ("*",), "what was learned: the replay uses it"),
             Unchecked("predictions.npz", ("*",), "what was learned: the replay uses it"),
         ]
@@ -47,7 +51,7 @@ def unchecked(parameters: Mapping[str, Any], *, logged: bool) -> tuple[Unchecked
         found.append(
             Unchecked(
                 "users.csv", ("*",),
-                "of users who left, and what each was shown and asked for, beside its sums",
+                "rows of users who left, and what each was shown and asked for; sums are checked",
             )
         )  # fmt: skip
     return tuple(found)

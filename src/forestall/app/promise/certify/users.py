@@ -92,20 +92,20 @@ class Bargained:
         """Find what cannot be."""
         users = self.users
         took, ids = users.took, users.name
-        text = "job {0} was taken with {1}, below the least that its user takes, {2}"
+        text = "job {0} was accepted with probability {1}, below its user's minimum, {2}"
         low = took & (users.probability < users.least)
         finding.where(low, text, ids, users.probability, users.least)
         late = took & ((users.deadline > users.latest) | (users.deadline < users.soonest))
-        finding.where(late, "job {0} was taken for {1}, outside its user's patience", ids,
+        finding.where(late, "job {0} was accepted for {1}, outside its user's patience", ids,
                       users.deadline)  # fmt: skip
         off = took & ((users.row > users.shown) | (users.deadline == NONE))
-        finding.where(off, "job {0} was taken by an offer that was not shown", ids)
+        finding.where(off, "job {0} accepted an offer that was not shown", ids)
         self._worth(finding)
         self._jobs(jobs, finding)
         self._sums(jobs, finding)
         self._wanted(finding)
         left = int((~took).sum())
-        return f"{len(ids) - left} of {len(ids)} took what they were offered, {left} left"
+        return f"{len(ids) - left} of {len(ids)} accepted an offer, {left} left"
 
     def _worth(self, finding: Finding) -> None:
         """The value of a job falls evenly to 0 as patience ends."""
@@ -113,23 +113,23 @@ class Bargained:
         slack = np.maximum(users.latest - users.soonest, 1)
         here = users.value * (1.0 - (users.deadline - users.soonest) / slack)
         off = users.took & (np.abs(here - users.worth) > TOLERANCE * np.maximum(users.value, 1))
-        text = "job {0} is worth {1} at its deadline, {2} here"
+        text = "job {0} is worth {1} at its deadline, {2} recomputed"
         finding.where(off, text, users.name, users.worth, here)
 
     def _jobs(self, jobs: JobRows, finding: Finding) -> None:
         """Those that took are the jobs, with what they took as promise."""
         users = self.users.take(self.users.took)
         if users.name.tolist() != jobs.name.tolist():
-            finding.all(["the jobs of users who took an offer are not those of jobs.csv"])
+            finding.all(["the jobs of users who accepted an offer differ from jobs.csv"])
             return
         for what, mine, theirs in (
-            ("submitted at", users.submit, jobs.submit),
-            ("of as many nodes as", users.size, jobs.size),
-            ("of as many seconds as", users.runtime, jobs.runtime),
-            ("promised for", users.deadline, jobs.deadline),
-            ("promised with", users.probability, jobs.promise),
+            ("submission", users.submit, jobs.submit),
+            ("number of nodes", users.size, jobs.size),
+            ("run time", users.runtime, jobs.runtime),
+            ("deadline", users.deadline, jobs.deadline),
+            ("promise", users.probability, jobs.promise),
         ):
-            text = "job {0} was " + what + " {1} in users.csv, {2} in jobs.csv"
+            text = "job {0}: " + what + " is {1} in users.csv, {2} in jobs.csv"
             finding.where(mine != theirs, text, jobs.name, mine, theirs)
 
     def _wanted(self, finding: Finding) -> None:
@@ -138,12 +138,17 @@ class Bargained:
             return
         rows = self.logged
         odd = np.flatnonzero(rows.told != rows.submitted)
-        finding.all([f"line {row + 2} of {rows.FILE}: wanted is told, or is not" for row in odd])
+        finding.all(
+            [
+                f"line {row + 2} of {rows.FILE}: wanted is set without a submission, or missing"
+                for row in odd
+            ]
+        )
         users = self.users.take(self.users.took)
         here = dict(zip(users.name.tolist(), users.probability.tolist(), strict=True))
         mine = rows.wanted[rows.submitted]
         theirs = np.array([here.get(job, -1.0) for job in rows.job[rows.submitted].tolist()])
-        text = "job {0} was submitted for {1} in events.csv, {2} in users.csv"
+        text = "job {0} was submitted with {1} in events.csv, {2} in users.csv"
         finding.where(mine != theirs, text, rows.job[rows.submitted], mine, theirs)
 
     def _sums(self, jobs: JobRows, finding: Finding) -> None:

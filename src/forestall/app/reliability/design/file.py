@@ -407,7 +407,7 @@ def _group(
         assert given.mttf is not None
         return ComponentGroup(given.count, from_mttf(given.mttf, given.shape), age, given.name), ()
     if "shape" in given.model_fields_set:
-        raise TraceError(source, "is fitted where there is a log", field=f"{place}.shape")
+        raise TraceError(source, "cannot be given with a log: it is fitted", field=f"{place}.shape")
     return _fitted_group(source, place, given, age)
 
 
@@ -417,7 +417,9 @@ def _group_of_components(
     """Return a group whose law follows from the components of its nodes."""
     assert given.components is not None
     if "shape" in given.model_fields_set:
-        raise TraceError(source, "is of each component", field=f"{place}.shape")
+        raise TraceError(
+            source, "cannot be given with components: each has its own", field=f"{place}.shape"
+        )
     parts = []
     for number, told in enumerate(given.components, 1):
         with _Named(source, f"{place}.components[{number}]"):

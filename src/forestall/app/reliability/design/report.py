@@ -373,16 +373,16 @@ def _changes(design: Design, top: int | None) -> Section:
     some = f"the {len(chosen)} best of {len(design.changes)}"
     table = Table.by("changes", CHANGES, records, ranked=True)
     body = (table,) if chosen else ()
-    return Section("changes", f"What single changes would buy ({some})", body=body)
+    return Section("changes", f"What single changes would gain ({some})", body=body)
 
 
 def _search(found: SearchResult) -> list[Section]:
     """Return the best queues that were found, the trade-off, and what admission would buy."""
     body: list[Block] = [Prose(line) for line in _looked_at(found)]
     if found.now is not None:
-        body += _best(found.equal, found.now.capacity, "as much as now", "equal")
+        body += _best(found.equal, found.now.capacity, "present capacity", "equal")
     if found.now is None or found.wanted != found.now.capacity:
-        body += _best(found.best, found.wanted, "for the work that comes", "best")
+        body += _best(found.best, found.wanted, "the incoming work", "best")
     sections = [Section("search", f"Queues for {found.source}", body=tuple(body))]
     sections.append(_tradeoff(found))
     if len(found.admitted) > 1:
@@ -395,7 +395,7 @@ def _looked_at(found: SearchResult) -> list[str]:
     whole = found.admitted[0]
     lines = [
         f"{found.budget:,} nodes"
-        + (" that all share" if found.shared else ", each queue its own")
+        + (" that all share" if found.shared else ", divided among the queues")
         + f", at most {found.queues} queues; {whole.curve.tried:,} structures "
         + ("(all of the candidates)" if whole.curve.exact else "looked at")
         + f". Failures that the jobs meet in any queue: {percent(whole.own)}."
@@ -445,7 +445,7 @@ def _tradeoff(found: SearchResult) -> Section:
     drawn = Figure(
         TRADEOFF,
         lambda: tradeoff(found),
-        "Failures over capacity for each number of queues, and over the largest job admitted.",
+        "Failures against capacity for each number of queues, and for the largest job admitted.",
     )
     return Section("tradeoff", "Failures against capacity", body=(table, drawn))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from forestall._lazy import lazily
-from forestall.app.kit.study_folder import StudyFolder, table_of
+from forestall.app.kit.study_folder import StudyFolder, options_told, table_of
 from forestall.app.reliability.failures import pictures, words
 from forestall.app.reliability.failures.pictures import NAMES
 from forestall.app.reliability.failures.words import TESTS, TRENDS, Row, hours
@@ -367,7 +367,7 @@ def _made_with(summary: Summary) -> dict[str, object]:
     """Return the log, the options and the versions behind the report."""
     return {
         "Log": summary["source"],
-        **{name.replace("_", " "): value for name, value in summary["parameters"].items()},
+        **options_told(summary["parameters"]),
         "clock": summary["clock"],
         "time in service": summary["service"],
         **summary["versions"],

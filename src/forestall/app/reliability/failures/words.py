@@ -92,14 +92,14 @@ def on_clustering(summary: Summary) -> str:
     """Say what the Weibull shape of a node's gaps means."""
     law = summary["fits"]["node"]["weibull"]
     if law is None:
-        return "Too few gaps of nodes ended with a failure for a law of their lengths."
+        return "Too few gaps of nodes ended with a failure to fit a distribution."
     shape, ends = law["params"]["shape"], law["ci"]["shape"]
     high, low = words.number(ends[1]), words.number(ends[0])
     told = f"The Weibull shape of a node's gaps is {figure(shape, 3)} ({between(ends)})"
     if high is not None and high < CLUSTERED:
         return (
             f"{told}: below 1, so a node that has just failed is more likely to fail again than "
-            "one that has run for long. Differences between nodes or years look the same."
+            "one that has run for long. Differences between nodes or years have the same effect."
         )
     if low is not None and low > 1 / CLUSTERED:
         return f"{told}: above 1, so the longer a node has run, the more likely it is to fail."
@@ -153,7 +153,7 @@ def _steady(change: Row) -> str:
     found = [row for row in change["tests"] if row["p_value"] is not None and row["p_value"] < SURE]
     if found:
         others = " and ".join(f"{TESTS[row['test']]} ({TRENDS[row['direction']]})" for row in found)
-        text += f" Other tests say otherwise, so look at the years: {others}."
+        text += f" Other tests disagree, so look at the years: {others}."
     return text
 
 

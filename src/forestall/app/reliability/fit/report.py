@@ -231,7 +231,7 @@ def check_plot(path: Path) -> None:
         raise MissingExtraError("drawing figures", "plot")
     if path.suffix not in SUFFIXES:
         allowed = ", ".join(SUFFIXES)
-        raise TraceError(path, f"does not say a format of figures; expected a name in {allowed}")
+        raise TraceError(path, f"has no figure format in its name; expected a name in {allowed}")
     folder = path.absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise TraceError(path, f"cannot be written: {folder} is not a writable folder")

@@ -9,6 +9,7 @@ import numpy as np
 
 from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.nodes.node_times import Groups, Law
+from forestall.show import words
 from forestall.show.blocks import Table
 from forestall.show.clean import clean, example
 from forestall.show.facts import Untold, plain, records_of
@@ -108,7 +109,7 @@ def _laws(found: NodesStudy) -> Table | None:
         (
             name,
             law.best.family.title,
-            percent(next(iter(law.weights.values()))),
+            words.percent(next(iter(law.weights.values()))),
             "-" if law.shape is None else f"{law.shape.value:.2f}",
             "-" if law.shape is None else f"{law.shape.low:.2f} to {law.shape.high:.2f}",
             "not seen" if law.median is None else median,

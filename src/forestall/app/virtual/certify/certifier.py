@@ -50,30 +50,30 @@ PARAMETERS = (
 ALWAYS = (
     Unchecked(
         SUMMARY, tuple(f"parameters.{name}" for name in PARAMETERS),
-        "rules that choose: where they would not choose otherwise, nothing tells",
+        "rules that choose: a change that alters no choice leaves no trace",
     ),
-    Unchecked(SUMMARY, ("predictor",), "how well all predictions fit is not in the tables"),
-    Unchecked("failures.csv", ("kind",), "the cause, which the run does not look at"),
-    Unchecked("failures.csv", ("downtime",), "of outages that last beyond the run"),
+    Unchecked(SUMMARY, ("predictor",), "the quality of all predictions is not in the tables"),
+    Unchecked("failures.csv", ("kind",), "the cause, which the run does not use"),
+    Unchecked("failures.csv", ("downtime",), "for outages that last beyond the run"),
 )  # fmt: skip
 LOGGED = (
-    Unchecked("events.csv", ("at",), "times predicted of nodes, where nothing turned on them"),
+    Unchecked("events.csv", ("at",), "predicted failure times that no decision depended on"),
 )  # fmt: skip
 ASKED_OFTEN = (
     Unchecked(
         "events.csv", ("node", WHOLE_ROWS),
-        "predictions that were replaced before anything turned on them ({predict_every})",
+        "predictions replaced before a decision depended on them ({predict_every})",
     ),
 )  # fmt: skip
 QUIET = (
-    Unchecked("jobs.csv", ("deadline",), "the requested time is not here"),
-    Unchecked("failures.csv", ("time",), "of failures while their node was down"),
+    Unchecked("jobs.csv", ("deadline",), "the requested time is not in the folder"),
+    Unchecked("failures.csv", ("time",), "for failures of a node that was already down"),
     Unchecked("failures.csv", ("predicted",), "predictions are logged with {log_events}"),
     Unchecked("migrations.csv", ("predicted",), "predictions are logged with {log_events}"),
 )
 UNLOGGED = (
-    "which node was chosen, and which of several was left first in one second (simulate with "
-    "{log_events}: then the decisions are made again)"
+    "which node was chosen, and which of several was left first in the same second (simulate "
+    "with {log_events} to have the decisions replayed)"
 )
 
 

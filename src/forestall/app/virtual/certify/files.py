@@ -60,7 +60,7 @@ def _task(sheet: Sheet, name: str) -> Int:
     """Return the number of each row's task within its job."""
     number = sheet.whole(name)
     size = sheet.given["jobs"].size[sheet.jobs("job", sheet.given["ids"])]
-    sheet.refuse(number >= size, name, "a task of its job, which jobs.csv gives a size")
+    sheet.refuse(number >= size, name, "a task of its job, whose size is in jobs.csv")
     return number
 
 
@@ -94,10 +94,10 @@ class TaskRows(Rows):
     def refused(self, sheet: Sheet) -> None:
         """See `Rows`."""
         never = (self.fate == Ended.MOVED) | (self.fate == Ended.CANCELLED)
-        sheet.refuse(never, "outcome", "what becomes of a task")
+        sheet.refuse(never, "outcome", "a final outcome of a task")
         for name in ("node", "start", "end", "rate"):
             odd = sheet.empty(name) != (self.fate == DROPPED)
-            sheet.refuse(odd, name, "empty just where the task was dropped")
+            sheet.refuse(odd, name, "consistent with the outcome (empty for dropped tasks only)")
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,9 @@ def _machine(said: Summary, nodes: int) -> tuple[Int, Int]:
         raise TraceError(said.path, str(error), field=p + "node_sizes") from None
     counts = [one.nodes for one in sizes]
     if sum(counts) != nodes:
-        raise TraceError(said.path, f"{told!r} is not {nodes} nodes", field=p + "node_sizes")
+        raise TraceError(
+            said.path, f"{told!r} does not describe {nodes} nodes", field=p + "node_sizes"
+        )
     machine = said.number(p + "vm_memory", 1e-9, 2**31) if said.told(p + "vm_memory") else None
     holds = [
         2**31 if one.memory is None or machine is None else int(one.memory // machine)

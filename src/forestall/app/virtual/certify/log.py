@@ -58,7 +58,7 @@ class TaskEventRows(Rows):
         of_job = np.isin(self.kind, [kind for kind in TaskEventKind if kind.about_job])
         there["task"] = there["job"] & ~of_job
         for name, wanted in there.items():
-            sheet.refuse(sheet.empty(name) == wanted, name, "what such an event tells of")
+            sheet.refuse(sheet.empty(name) == wanted, name, "allowed in such an event")
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ def events(run: LoggedTasks, finding: Finding) -> str:
     line = np.arange(len(told)) + 2
     back = np.zeros(len(told), dtype=np.bool_)
     back[1:] = told.time[1:] < told.time[:-1]
-    finding.where(back, "events.csv, line {0}: before the event above it", line)
+    finding.where(back, "events.csv, line {0}: earlier than the event above it", line)
     passes(finding, told.time, told.kind == TaskEventKind.PASS)
     asked, every = told.take(told.kind == TaskEventKind.SUBMITTED), np.arange(len(jobs))
-    text = "job {0}: submission (time, tasks, work in thousandths, deadline) {1} is only in one of "
+    text = "job {0}: submission (time, tasks, work in thousandths, deadline) {1} is in only one of "
     text += "events.csv and jobs.csv"
     said = [asked.job, asked.time, asked.size, asked.work, asked.deadline]
     whole = jobs.runtime * run.given.most
@@ -123,25 +123,25 @@ def events(run: LoggedTasks, finding: Finding) -> str:
     stays = run.chain.stays
     done = (stays.ended == Ended.COMPLETED) | (stays.ended == Ended.LATE)
     ended = told.take(told.kind == TaskEventKind.TASK_ENDED)
-    text = "job {0}: the end (task, time) {1} is only in one of events.csv and runs.csv"
+    text = "job {0}: the end (task, time) {1} is in only one of events.csv and runs.csv"
     mine = [stays.job[done], stays.index[done], stays.end[done]]
     unlike_rows(finding, text, [ended.job, ended.index, ended.time], mine, names)
     _copied(run, finding)
     failed = told.take(told.kind == TaskEventKind.NODE_FAILED)
-    text = "node {0}: failure {1} is only in one of events.csv and failures.csv"
+    text = "node {0}: failure {1} is in only one of events.csv and failures.csv"
     nodes, failures = np.arange(run.given.nodes), run.failures
     until = failures.time + failures.downtime
     mine = [failures.node, failures.time, until]
     unlike_rows(finding, text, [failed.node, failed.time, failed.at], mine, nodes, once=False)
     back_up, end = told.take(told.kind == TaskEventKind.NODE_RECOVERED), int(told.time.max())
-    text = "node {0}: recovery {1} is only in one of events.csv and failures.csv"
+    text = "node {0}: recovery {1} is in only one of events.csv and failures.csv"
     here, due = back_up.time < end, run.down.end < end
     mine = [run.down.node[due], run.down.end[due]]
     unlike_rows(finding, text, [back_up.node[here], back_up.time[here]], mine, nodes)
     _foreseen(run, finding)
     _asked(run, finding)
     _leaving(run, finding)
-    return f"{len(told)} events, as jobs, stays and failures tell"
+    return f"{len(told)} events, consistent with jobs, stays and failures"
 
 
 def _copied(run: LoggedTasks, finding: Finding) -> None:
@@ -150,7 +150,7 @@ def _copied(run: LoggedTasks, finding: Finding) -> None:
     live = run.summary.held["parameters"].get("migration") == "pre-copy"
     here = told.take(told.kind == TaskEventKind.MIGRATION_ENDED)
     moved = stays.ended == (Ended.MOVED if live else NONE)
-    text = "job {0}: the end of a copy (task, time) {1} is only in one of events.csv and runs.csv"
+    text = "job {0}: the end of a copy (task, time) {1} is in only one of events.csv and runs.csv"
     mine = [stays.job[moved], stays.index[moved], stays.end[moved]]
     unlike_rows(finding, text, [here.job, here.index, here.time], mine, run.jobs.name)
 
@@ -167,7 +167,9 @@ def _foreseen(run: LoggedTasks, finding: Finding) -> None:
             force[node] = at
         elif kind == TaskEventKind.NODE_FAILED:
             due.setdefault((node, time), []).append(force.pop(node, NONE))
-    text = "the failure of node {0} at {1}: predicted is {2} in failures.csv, {3} by events.csv"
+    text = (
+        "failure of node {0} at {1}: predicted is {2} in failures.csv, {3} according to events.csv"
+    )
     for node, time, said in zip(
         failures.node.tolist(), failures.time.tolist(), failures.predicted.tolist(), strict=True
     ):
@@ -190,10 +192,10 @@ def _asked(run: LoggedTasks, finding: Finding) -> None:
     regular = (here.time - begin) % (every or FAR) == 0
     pairs = zip(here.node.tolist(), here.time.tolist(), strict=True)
     odd = ~regular & np.array([one not in known for one in pairs], dtype=np.bool_)
-    text = "node {0}: nothing was to be foreseen at {1}, as events.csv says"
+    text = "node {0}: events.csv has a prediction at {1}, when none was due"
     finding.where(odd, text, here.node, here.time)
     rows, times = np.unique(np.stack((here.node, here.time)), axis=1, return_counts=True)
-    finding.where(times > 1, "node {0}: is foreseen to fail twice at {1} (events.csv)", *rows)
+    finding.where(times > 1, "node {0}: two predictions at {1} (events.csv)", *rows)
 
 
 def _leaving(run: LoggedTasks, finding: Finding) -> None:
@@ -219,10 +221,15 @@ def _leaving(run: LoggedTasks, finding: Finding) -> None:
     if "tau" not in run.summary.held["parameters"]:  # learnt: what moves take is not told here
         here = np.array([one for one in due if one[1] < end], dtype=np.int64).reshape(-1, 2)
         left = told.take((told.kind == TaskEventKind.LEAVE_DUE) & (told.time < end))
-        text = "node {0} is to be left at {1} by only one of what was foreseen and events.csv"
+        text = (
+            "node {0} is to be left at {1} according to only one of the predictions and events.csv"
+        )
         mine = [here[:, 0], here[:, 1]]
         unlike_rows(finding, text, [left.node, left.time], mine, np.arange(given.nodes))
-    text = "the move at {0} off node {1} flees {2}, and {3} was predicted (migrations.csv)"
+    text = (
+        "the move at {0} off node {1} is for a failure at {2}, but {3} was predicted "
+        "(migrations.csv)"
+    )
     for time, node, said in zip(
         moves.time.tolist(), moves.source.tolist(), moves.predicted.tolist(), strict=True
     ):
@@ -235,7 +242,7 @@ def decisions(run: LoggedTasks, finding: Finding) -> str:
     told, names, moves = run.decisions, run.jobs.name, run.moves
     owner = spread(run.events.decisions)[0]
     if len(owner) != len(told):
-        text = "events.csv tells of {0} decisions, and decisions.csv has {1}"
+        text = "events.csv counts {0} decisions, but decisions.csv has {1}"
         finding.wrong(text, len(owner), len(told))
     else:
         odd = run.events.time[owner] != told.time
@@ -248,12 +255,12 @@ def decisions(run: LoggedTasks, finding: Finding) -> str:
     ):
         here, mine = told.take(told.kind == kind), stays.take(stays.begun == begun)
         text = f"job {{0}}: {kind.name.lower()} (task, time, node, rate in thousandths) {{1}} is "
-        text += "only in one of decisions.csv and runs.csv"
+        text += "in only one of decisions.csv and runs.csv"
         said = [here.job, here.index, here.time, here.node, here.rate]
         theirs = [mine.job, mine.index, mine.start, mine.node, mine.rate]
         unlike_rows(finding, text, said, theirs, names, once=False)
     here = told.take(told.kind == TaskDecisionKind.MIGRATE)
-    text = "job {0}: move (task, time, source, target) {1} is only in one of decisions.csv and "
+    text = "job {0}: move (task, time, source, target) {1} is in only one of decisions.csv and "
     text += "migrations.csv"
     said = [here.job, here.index, here.time, here.source, here.node]
     theirs = [moves.job, moves.index, moves.time, moves.source, moves.target]
@@ -262,4 +269,4 @@ def decisions(run: LoggedTasks, finding: Finding) -> str:
     text = "job {0}: deadline {1} in decisions.csv (line {2}), {3} in jobs.csv"
     labels = (names[told.job], told.deadline, told.line, run.jobs.deadline[told.job])
     finding.where(odd, text, *labels)
-    return f"{len(told)} decisions, as stays and moves tell"
+    return f"{len(told)} decisions, consistent with stays and moves"

@@ -35,7 +35,7 @@ def account(run: Facts, finding: Finding) -> str:
         value = run.summary.measure(f"processor_seconds.{name}")
         said[name] = round(value * PARTS)
         if not close(said[name], mine[name], TOLERANCE, 0.5):
-            wrong.append(f"{name} is {value} in summary.json, {mine[name] / PARTS} here")
+            wrong.append(f"{name} is {value} in summary.json, {mine[name] / PARTS} recomputed")
     wrong += [f"{name} is negative: {mine[name] / PARTS}" for name in ACCOUNT if mine[name] < 0]
     parts = sum(said[name] for name in ACCOUNT[:-1])
     if not close(parts, said["total"], TOLERANCE, 0.5):
@@ -63,7 +63,7 @@ def counts(run: Facts, finding: Finding) -> str:
     finding.all(measured(run.summary, mine, TOLERANCE))
     known = {*mine, *RATES, *_of_moves(run), *OTHERS}
     alone = [name for name in run.summary.held if name not in known]
-    finding.each([f"summary.json has {name}, which no run tells" for name in alone])
+    finding.each([f"summary.json has {name}, which no run has" for name in alone])
     return "jobs, tasks, moves, failures"
 
 
@@ -89,7 +89,7 @@ def intervals(run: Facts, finding: Finding) -> str:
         ("task", int(jobs.done.sum()), int(jobs.size.sum()), of_tasks),
     ):
         if done > of:
-            finding.wrong("{0} of {1} are done: of each {2}", done, of, name)
+            finding.wrong("{0} of {1} {2}s are done", done, of, name)
             continue
         name = f"{name}_completion_interval"
         here = _wilson(done, of, effect or 1.0)

@@ -23,10 +23,13 @@ def moves_and_stays(run: Facts, finding: Finding) -> str:
     names = run.jobs.name[moves.job]
     line = np.arange(len(moves)) + 2
     none = np.full(len(moves), not given.migrates)
-    text = "task {1} of job {0} moves at {2}, and nothing is to migrate (migrations.csv, line {3})"
+    text = "task {1} of job {0} moves at {2}, but migration is off (migrations.csv, line {3})"
     finding.where(none, text, names, moves.number, moves.time, line)
     early = (moves.predicted != NONE) & (moves.time < moves.predicted - given.lead)
-    text = "task {1} of job {0} moves at {2}, for {3} (migrations.csv, line {4})"
+    text = (
+        "task {1} of job {0} moves at {2}, too early for a failure predicted at {3} "
+        "(migrations.csv, line {4})"
+    )
     finding.where(early, text, names, moves.number, moves.time, moves.predicted, line)
     _check_order(run, finding)
     _check_overload(run, finding)
@@ -47,7 +50,7 @@ def _check_order(run: Facts, finding: Finding) -> None:
     same = (of[1:] == of[:-1]).all(axis=1) & (moves.predicted[1:] != NONE)
     back = deadline[1:] < deadline[:-1]
     back |= (deadline[1:] == deadline[:-1]) & (index[1:] < index[:-1])
-    text = "stands after that of a task with a later deadline, or of a later job"
+    text = "is listed after that of a task with a later deadline, or of a later job"
     _note(run, finding, np.arange(1, len(moves)), same & back, text)
 
 
@@ -58,7 +61,13 @@ def _check_overload(run: Facts, finding: Finding) -> None:
     mine = np.flatnonzero(moves.predicted == NONE)
     if not len(mine) or not given.limit:
         every = np.ones(len(mine), dtype=np.bool_)
-        _note(run, finding, mine, every, "flees no failure, and no node has a limit of load")
+        _note(
+            run,
+            finding,
+            mine,
+            every,
+            "has no reason: no failure was predicted, and nodes have no load limit",
+        )
         return
     time, source, target = moves.time[mine], moves.source[mine], moves.target[mine]
     axis = Axis.over(stays.start, stays.end, time - given.hold, time)
@@ -75,7 +84,7 @@ def _check_overload(run: Facts, finding: Finding) -> None:
         ],
         dtype=np.int64,
     )
-    what = "leaves node {4} for overload, which was within its limit in the {5} s before"
+    what = "leaves node {4} for overload, but the node was within its limit in the {5} s before"
     idle = low * PARTS <= allowed[source]
     _note(run, finding, mine, idle, what, source, np.full(len(mine), given.hold))
     # What was placed in that second came after all moves.
@@ -104,14 +113,15 @@ def _matched(run: Facts, finding: Finding) -> tuple[Int, Int]:
     alone = mine.join(theirs, on=_KEYS, how="anti", maintain_order="left")["move"].to_numpy()
     every = np.ones(len(alone), dtype=np.bool_)
     text = (
-        "task {1} of job {0} moves at {2} to node {3}, and is not there (migrations.csv, line {4})"
+        "task {1} of job {0} moves at {2} to node {3}, but has no stay there (migrations.csv, "
+        "line {4})"
     )
     labels = (moves.number[alone], moves.time[alone], moves.target[alone], alone + 2)
     finding.where(every, text, run.jobs.name[moves.job[alone]], *labels)
     odd = stays.take(
         theirs.join(mine, on=_KEYS, how="anti", maintain_order="left")["stay"].to_numpy()
     )
-    text = "task {1} of job {0} comes to node {2} at {3} by no move (runs.csv, line {4})"
+    text = "task {1} of job {0} arrives on node {2} at {3} without a move (runs.csv, line {4})"
     labels = (odd.number, odd.node, odd.start, odd.line)
     finding.where(np.ones(len(odd), dtype=np.bool_), text, run.jobs.name[odd.job], *labels)
     both = mine.join(theirs, on=_KEYS, maintain_order="left")
@@ -138,10 +148,10 @@ def _check_flown(run: Facts, finding: Finding, move: Int, here: StayRows) -> Non
         | (stays.ended[back] != Ended.MOVED)
         | (stays.node[back] != moves.source[move])
     )
-    what = "leaves node {4}, where its stay before does not end in a move"
+    what = "leaves node {4}, but the previous stay does not end in a move"
     _note(run, finding, move, gone, what, moves.source[move])
     left = moves.time[move] + given.copy
-    what = "should leave its source at {4}, and does at {5}"
+    what = "should leave its source at {4}, but leaves at {5}"
     off = ~gone & (stays.end[back] != left)
     _note(run, finding, move, off, what, left, stays.end[back])
     broken = here.end < here.runs_from
@@ -153,13 +163,13 @@ def _check_flown(run: Facts, finding: Finding, move: Int, here: StayRows) -> Non
     )
     _check_outcome(run, finding, move, said, mine)
     ended = np.where(broken, here.end, here.runs_from)
-    what = "ends at {4}, by its stay at {5}"
+    what = "ends at {4}, but at {5} according to its stay"
     _note(run, finding, move, moves.end[move] != ended, what, moves.end[move], ended)
 
 
 def _check_outcome(run: Facts, finding: Finding, move: Int, said: Int, mine: Int) -> None:
     words = np.array(spelled(MoveEnd, " "))
-    what = "is said to be '{4}', and was '{5}' by its stays"
+    what = "is recorded as '{4}', but was '{5}' according to its stays"
     _note(run, finding, move, said != mine, what, words[said], words[mine])
 
 
@@ -173,10 +183,10 @@ def _check_broken(run: Facts, finding: Finding, move: Int, here: StayRows) -> No
     at = np.minimum(np.searchsorted(ends, axis.key(here.index, here.end)), len(ends) - 1)
     home = (stays.index[at] == here.index) & (stays.node[at] == moves.source[move])
     home &= stays.start[at] <= moves.time[move]
-    what = "reserved node {4}, and the task was not at its source meanwhile"
+    what = "reserved node {4}, but the task was not at its source meanwhile"
     _note(run, finding, move, ~home, what, moves.target[move])
     live = moves.time[move] + run.given.copy
-    what = "breaks at {4}, when it was over"
+    what = "breaks at {4}, after it was over"
     _note(run, finding, move, here.end > live, what, here.end)
     over = stays.end[at] == here.end
     failing = axis.key(failures.node, failures.time)
@@ -199,5 +209,5 @@ def _check_broken(run: Facts, finding: Finding, move: Int, here: StayRows) -> No
     unlike = (mine == MoveEnd.SOURCE_FAILED) & ~(over & (ended == Ended.ABORTED))
     _note(run, finding, move, unlike, "broke at {4} for no reason", here.end)
     _check_outcome(run, finding, move, said, mine)
-    what = "ends at {4}, its reservation at {5}"
+    what = "ends at {4}, but its reservation at {5}"
     _note(run, finding, move, moves.end[move] != here.end, what, moves.end[move], here.end)

@@ -13,7 +13,7 @@ from forestall.model.virtual_books import Ended
 def capacity(run: Facts, finding: Finding) -> str:
     """At no second do the rates held on a node exceed its capacity."""
     stays, given = run.stays, run.given
-    text = "task {1} of job {0} leaves at {2}, before it came (runs.csv, line {3})"
+    text = "task {1} of job {0} leaves at {2}, before it arrived (runs.csv, line {3})"
     names = run.jobs.name[stays.job]
     backwards = stays.end < stays.start
     finding.where(backwards, text, names, stays.number, stays.end, stays.line)
@@ -45,12 +45,12 @@ def _memory(run: Facts, finding: Finding, axis: Axis) -> str:
     second = np.searchsorted(keys, axis.key(stays.node, stays.start))
     bad = over[second] & (stays.end > stays.start)
     text = (
-        "node {0} has {1} machines from {3} on, and memory for {2}, when task {5} of job {4} "
+        "node {0} has {1} machines from {3} on, but memory for {2}, when task {5} of job {4} "
         "starts there (runs.csv, line {6})"
     )
     labels = (stays.node, count[second], given.memory[stays.node], stays.start)
     finding.where(bad, text, *labels, run.jobs.name[stays.job], stays.number, stays.line)
-    return ", nor hold more machines than their memory"
+    return ", nor hold more machines than fit in memory"
 
 
 def rates(run: Facts, finding: Finding) -> str:
@@ -61,7 +61,7 @@ def rates(run: Facts, finding: Finding) -> str:
         (stays.rate > given.most, "task_processors", given.most),
         (stays.rate < given.least, "least_rate", given.least),
     ):
-        text = f"task {{1}} of job {{0}} runs at {{2:g}}, {what} is {limit / 1000:g}"
+        text = f"task {{1}} of job {{0}} runs at {{2:g}}, but {what} is {limit / 1000:g}"
         text += " (runs.csv, line {3})"
         finding.where(bad, text, names, stays.number, stays.rate / 1000, stays.line)
     low, high = given.least / 1000, given.most / 1000
@@ -85,7 +85,7 @@ def while_down(run: Facts, finding: Finding) -> str:
         for rows, what in ((past, "past its failure"), (bad, "while it is down")):
             text = f"task {{1}} of job {{0}} is on node {{2}} from {{3}} to {{4}}, {what}"
             finding.where(rows, text + " (runs.csv, line {5})", *labels)
-    return f"{len(stays)} stays keep clear of {len(down.node)} outages"
+    return f"{len(stays)} stays avoid {len(down.node)} outages"
 
 
 def aborts(run: Facts, finding: Finding) -> str:
@@ -98,7 +98,9 @@ def aborts(run: Facts, finding: Finding) -> str:
     aborted = stays.ended == Ended.ABORTED
     at = np.minimum(np.searchsorted(failing, ends), max(len(failing) - 1, 0))
     struck = failing[at] == ends if len(failing) else np.zeros(len(stays), dtype=np.bool_)
-    text = "task {1} of job {0} is aborted at {2}, when node {3} did not fail (runs.csv, line {4})"
+    text = (
+        "task {1} of job {0} is aborted at {2}, but node {3} did not fail then (runs.csv, line {4})"
+    )
     labels = (names, stays.number, stays.end, stays.node, stays.line)
     finding.where(aborted & ~struck, text, *labels)
     # A move of a machine that was stopped and copied comes after a failure of the same second.
@@ -117,7 +119,7 @@ def aborts(run: Facts, finding: Finding) -> str:
         np.add.at(told, rows, said)
         np.add.at(counted, at[mine], per_stay[mine])
         bad = (told != counted)[rows]
-        text = "the failure of node {0} at {1}: " + name + " is {2:g} in failures.csv, {3:g} here"
+        text = "failure of node {0} at {1}: " + name + " is {2:g} in failures.csv, {3:g} recomputed"
         values = (told[rows] / unit, counted[rows] / unit)
         finding.where(bad, text, failures.node, failures.time, *values)
     return f"{int(aborted.sum())} aborted stays, each by a failure of its node"

@@ -27,7 +27,7 @@ def places(run: Facts, finding: Finding) -> str:
     wrong = follows & (stays.start < left) & ~live
     finding.where(wrong, "task {1} of job {0} holds two nodes at {2} (runs.csv, line {3})", *labels)
     for bad, text in (
-        (chain.fresh & (stays.begun != Begun.PLACED), "begins otherwise than placed, at {2}"),
+        (chain.fresh & (stays.begun != Begun.PLACED), "begins at {2} without being placed"),
         (follows & (stays.begun == Begun.PLACED), "is placed again at {2}"),
         (
             follows & (stays.begun == Begun.MIGRATED) & (was != Ended.MOVED),
@@ -35,17 +35,23 @@ def places(run: Facts, finding: Finding) -> str:
         ),
         (
             follows & (stays.begun == Begun.RESTARTED) & (was != Ended.ABORTED),
-            "restarts at {2}, not aborted",
+            "restarts at {2}, but was not aborted",
         ),
-        (chain.final & (stays.ended == Ended.MOVED), "leaves for nowhere, after its stay from {2}"),
+        (
+            chain.final & (stays.ended == Ended.MOVED),
+            "ends its stay from {2} with a move, but arrives nowhere",
+        ),
     ):
         finding.where(bad, "task {1} of job {0} " + text + " (runs.csv, line {3})", *labels)
     nowhere = follows & (stays.begun == Begun.MIGRATED) & (stays.node == stays.node[back])
     finding.where(
-        nowhere, "task {1} of job {0} moves at {2} to where it is (runs.csv, line {3})", *labels
+        nowhere,
+        "task {1} of job {0} moves at {2} to the node it is on (runs.csv, line {3})",
+        *labels,
     )
     _reservations(run, finding)
-    return f"{len(stays)} stays of {int(chain.fresh.sum())} tasks follow each other"
+    tasks = int(chain.fresh.sum())
+    return f"{len(stays)} stays of {tasks} tasks, each following from the one before"
 
 
 def _reservations(run: Facts, finding: Finding) -> None:
@@ -59,7 +65,7 @@ def _reservations(run: Facts, finding: Finding) -> None:
         | (mine.lost != 0)
         | (mine.checkpoints != 0)
     )
-    text = "task {1} of job {0}: more than a reservation was canceled (runs.csv, line {2})"
+    text = "task {1} of job {0}: what was canceled is more than a reservation (runs.csv, line {2})"
     finding.where(idle, text, names, mine.number, mine.line)
     order = np.lexsort((mine.start, mine.index))
     mine = mine.take(order)
@@ -83,17 +89,19 @@ def work(run: Facts, finding: Finding) -> str:
     odd = stays.runs_from != stays.start + wait
     labels = (names, stays.number)
     finding.where(odd, text, *labels, stays.runs_from, wait, stays.start, stays.line)
-    text = "task {1} of job {0} ends at {2}, and its work at {3} (runs.csv, line {4})"
+    text = "task {1} of job {0} ends at {2}, but its work at {3} (runs.csv, line {4})"
     early = np.where(ended, stays.end != progress.planned, stays.end >= progress.planned)
     finding.where(early, text, *labels, stays.end, progress.planned, stays.line)
     could = np.where(ended, whole - chain.before, stays.rate * progress.seconds)
-    text = "task {1} of job {0} did {2:.3f} in a stay that can hold {3:.3f} (runs.csv, line {4})"
+    text = (
+        "task {1} of job {0} did {2:.3f} of work in a stay that allows {3:.3f} (runs.csv, line {4})"
+    )
     said, mine = stays.work / 1000, could / 1000
     finding.where(stays.work != could, text, *labels, said, mine, stays.line)
-    text = "task {1} of job {0}: {2} checkpoints in a stay that can hold {3} (runs.csv, line {4})"
+    text = "task {1} of job {0}: {2} checkpoints in a stay that allows {3} (runs.csv, line {4})"
     off = stays.checkpoints != progress.checkpoints
     finding.where(off, text, *labels, stays.checkpoints, progress.checkpoints, stays.line)
-    return f"rate x progress of {len(stays)} stays, {int(ended.sum())} to the end"
+    return f"rate x progress of {len(stays)} stays, {int(ended.sum())} of them to the end"
 
 
 def losses(run: Facts, finding: Finding) -> str:
@@ -124,21 +132,34 @@ def deadlines(run: Facts, finding: Finding) -> str:
     where = "task {1} of job {0} "
     line = " (deadline {3}; runs.csv, line {4})"
     for bad, text in (
-        ((stays.ended == Ended.COMPLETED) & (stays.end > deadline), "completes at {2}, too late"),
-        ((stays.ended == Ended.LATE) & (stays.end <= deadline), "is late at {2}, in time"),
-        ((stays.ended == Ended.STOPPED) & (stays.end != deadline), "is stopped at {2}"),
+        (
+            (stays.ended == Ended.COMPLETED) & (stays.end > deadline),
+            "completes at {2}, after its deadline",
+        ),
+        (
+            (stays.ended == Ended.LATE) & (stays.end <= deadline),
+            "is recorded as late at {2}, before its deadline",
+        ),
+        (
+            (stays.ended == Ended.STOPPED) & (stays.end != deadline),
+            "is stopped at {2}, not at its deadline",
+        ),
     ):
         finding.where(bad, where + text + line, *labels)
     if given.stops:
-        finding.where(stays.end > deadline, where + "is there until {2}" + line, *labels)
+        finding.where(
+            stays.end > deadline, where + "runs until {2}, past its deadline" + line, *labels
+        )
     else:
         finding.where(
-            stays.ended == Ended.STOPPED, where + "is stopped, and may run on" + line, *labels
+            stays.ended == Ended.STOPPED,
+            where + "is stopped, but may run past its deadline" + line,
+            *labels,
         )
     bound = (stays.begun == Begun.PLACED) | ((stays.begun == Begun.RESTARTED) & given.stops)
     late = bound & (stays.start >= deadline)
-    finding.where(late, where + "starts when its deadline has come" + line, *labels)
+    finding.where(late, where + "starts at or after its deadline" + line, *labels)
     if not given.interval:
         again = stays.begun == Begun.RESTARTED
         finding.where(again, where + "restarts without checkpoints" + line, *labels)
-    return "kept, missed and enforced as the outcomes say"
+    return "consistent with the outcomes"

@@ -27,10 +27,12 @@ def tasks_and_stays(run: Facts, finding: Finding) -> str:
     rows = per(tasks.index, count)
     owner = np.searchsorted(jobs.first, np.arange(count), side="right") - 1
     number = np.arange(count) - jobs.first[owner]
-    text = "task {1} of job {0} stands in {2} lines of tasks.csv"
+    text = "task {1} of job {0} is in {2} lines of tasks.csv"
     finding.where(rows != 1, text, jobs.name[owner], number, rows)
     labels = (run.names(tasks), tasks.number, tasks.line)
-    text = "task {3} of job {2}: {column} is {0} in tasks.csv (line {4}), {1} by its stays"
+    text = (
+        "task {3} of job {2}: {column} is {0} in tasks.csv (line {4}), {1} according to its stays"
+    )
     columns = (
         Said(name, getattr(tasks, name), mine[tasks.index], PARTS if name in THOUSANDTHS else 1)
         for name, mine in _by_stays(run, count).items()
@@ -38,10 +40,10 @@ def tasks_and_stays(run: Facts, finding: Finding) -> str:
     unlike(finding, text, columns, *labels)
     fate = np.full(count, DROPPED)
     fate[stays.index[chain.final]] = stays.ended[chain.final]
-    text = "task {3} of job {2} is {0} in tasks.csv (line {4}), {1} by its stays"
+    text = "task {3} of job {2} is {0} in tasks.csv (line {4}), {1} according to its stays"
     mine = Said("outcome", tasks.fate, fate[tasks.index], words=TASK_FATES)
     unlike(finding, text, [mine], *labels)
-    return f"{count} tasks, each as its stays tell"
+    return f"{count} tasks, each consistent with its stays"
 
 
 def _by_stays(run: Facts, count: int) -> dict[str, Int]:
@@ -76,14 +78,14 @@ def jobs_and_tasks(run: Facts, finding: Finding) -> str:
     """`jobs.csv` agrees with the tasks, and jobs were placed as a whole."""
     jobs, stays = run.jobs, run.chain.stays
     line, mine = np.arange(len(jobs)) + 2, run.told
-    text = "job {2}: {column} is {0} in jobs.csv (line {3}), {1} by its tasks"
+    text = "job {2}: {column} is {0} in jobs.csv (line {3}), {1} according to its tasks"
     columns = (
         Said(NAMED.get(name, name), getattr(jobs, name), values, PARTS if name == "lost" else 1)
         for name, values in mine.items()
         if name != "fate"
     )
     unlike(finding, text, columns, jobs.name, line)
-    text = "job {2} is {0} in jobs.csv (line {3}), {1} by its tasks"
+    text = "job {2} is {0} in jobs.csv (line {3}), {1} according to its tasks"
     fate = Said("outcome", jobs.fate, mine["fate"], words=JOB_FATES)
     unlike(finding, text, [fate], jobs.name, line)
     finding.where(jobs.deadline <= jobs.submit, "job {0}: deadline at its submission", jobs.name)
@@ -92,9 +94,9 @@ def jobs_and_tasks(run: Facts, finding: Finding) -> str:
     together = per(owner[stays.start[placed] == mine["start"][owner]], len(jobs))
     torn = (jobs.fate != JOB_FATES.index("dropped")) & (together != jobs.size)
     torn |= (mine["start"] != NONE) & (together != jobs.size)
-    text = "job {0} has {1} tasks, and {2} of them were placed at once (jobs.csv, line {3})"
+    text = "job {0} has {1} tasks, but {2} of them were placed at once (jobs.csv, line {3})"
     finding.where(torn, text, jobs.name, jobs.size, together, line)
-    return f"{len(jobs)} jobs, each as its tasks tell"
+    return f"{len(jobs)} jobs, each consistent with its tasks"
 
 
 def sorted_rows(run: Facts, finding: Finding) -> str:
@@ -110,7 +112,7 @@ def sorted_rows(run: Facts, finding: Finding) -> str:
         back = np.zeros(len(key), dtype=np.bool_)
         back[1:] = key[1:] < key[:-1]
         line = np.arange(len(key)) + 2
-        finding.where(back, name + ", line {0}: stands after what came later", line)
+        finding.where(back, name + ", line {0}: out of order, after a later row", line)
     return "tasks, stays, moves and failures in order"
 
 
@@ -124,13 +126,13 @@ def order(run: Facts, finding: Finding) -> str:
     finding.where(ran & (start < jobs.submit), text, jobs.name, start, line)
     back = np.zeros(len(line), dtype=np.bool_)
     back[1:] = jobs.submit[1:] < jobs.submit[:-1]
-    finding.where(back, "job {0} stands after one submitted later (line {1})", jobs.name, line)
+    finding.where(back, "job {0} follows a job submitted later (line {1})", jobs.name, line)
     if given.backfill:
-        return "none starts before its submission; jobs may pass others"
+        return "no job starts before its submission; jobs may overtake others"
     waits = np.where(ran, start, jobs.deadline)  # until when each is in the queue
     floor = np.maximum.accumulate(np.concatenate(([NONE], waits[:-1])))
     passed = ran & (start < floor)
-    text = "job {0} starts at {1}, when an earlier one waits until {2} (jobs.csv, line {3})"
+    text = "job {0} starts at {1}, while an earlier one waits until {2} (jobs.csv, line {3})"
     finding.where(passed, text, jobs.name, start, floor, line)
     if given.interval:
         since, until = _waits_to_restart(run)
@@ -139,7 +141,7 @@ def order(run: Facts, finding: Finding) -> str:
         at = np.searchsorted(since, start, side="right") - 1
         held = until[np.maximum(at, 0)] if len(until) else np.zeros(len(start), dtype=np.int64)
         early = ran & (at >= 0) & (held > start)
-        text = "job {0} starts at {1}, when a task waits until {2} to restart (jobs.csv, line {3})"
+        text = "job {0} starts at {1}, while a task waits until {2} to restart (jobs.csv, line {3})"
         finding.where(early, text, jobs.name, start, held, line)
     return "first come, first served"
 
