@@ -83,7 +83,7 @@ LEARNERS: Final = Entries(
         ),
         _learner(
             "outlier", "outliers", "outliers.outliers:Outlier",
-            "metrics improbably high among nodes that are well",
+            "metrics improbably high for a healthy node",
         ),
         _learner(
             "joined", "joined", "joined.joined:Joined",

@@ -158,7 +158,7 @@ class RunQuestion(Declared):
     ] = None  # fmt: skip
     local_limit: Annotated[
         int, Setting("Maximum disk space for images on this host", shown="SIZE", typed="",
-                     read=_bytes, unset="what is free", group=HERE)
+                     read=_bytes, unset="free memory", group=HERE)
     ] = 1 << 50  # fmt: skip
     lease: Annotated[
         float,

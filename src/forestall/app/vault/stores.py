@@ -248,14 +248,12 @@ class ChoosingOptions(Declared):
         Annotated[int, Field(ge=1)] | None,
         Setting(
             "Number of pieces that suffice to recover the checkpoint",
-            unset="as the newest checkpoint there has it, or 3",
+            unset="as in the newest checkpoint, or 3",
         ),
     ] = None
     parity: Annotated[
         Annotated[int, Field(ge=0)] | None,
-        Setting(
-            "Number of pieces that may be lost", unset="as the newest checkpoint there has it, or 2"
-        ),
+        Setting("Number of pieces that may be lost", unset="as in the newest checkpoint, or 2"),
     ] = None
     size: Annotated[str, Setting("Amount of new data in the checkpoint", shown="SIZE")] = "1GiB"
 

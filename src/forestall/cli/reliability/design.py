@@ -33,7 +33,7 @@ def design(
     cluster: Annotated[
         Path,
         typer.Argument(
-            metavar="CLUSTER.toml", help="Groups of nodes, queues, checkpoint cost and wishes."
+            metavar="CLUSTER.toml", help="Groups of nodes, queues, checkpoint overhead and targets."
         ),
     ],
     optimize: Annotated[

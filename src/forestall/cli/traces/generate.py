@@ -217,7 +217,7 @@ def generate_ras(
     truth: Truth = None,
     as_json: Json = False,
 ) -> None:
-    """Generate an event log with known failures, told many times over, and warnings before them.
+    """Generate an event log with known failures, reported many times, and warnings before them.
 
     OUT is a .csv (.gz, .xz and .zst are packed) or a .parquet file.
     """

@@ -253,7 +253,7 @@ def design(
 
     Parameters
     ----------
-    plan : a TOML file with groups of nodes, queues, checkpoint cost and wishes
+    plan : a TOML file with groups of nodes, queues, checkpoint overhead and targets
     optimize : whether to search for queues with fewer failures at equal capacity
     jobs : a job log for the search, instead of the file's own jobs
     processors_per_node : of that log, where its sizes are processors; None: as the file says

@@ -60,7 +60,7 @@ class CycleParameters(BaseModel):
     )  # fmt: skip
     job_length: Positive | None = setting(
         None, "Run time of each job on an idle host of speed 1",
-        unit="s", absent="log", unset="the log's", label="Job length", axis="hours",
+        unit="s", absent="log", unset="from the log", label="Job length", axis="hours",
     )  # fmt: skip
     restart: Literal["scratch", "checkpoint"] = setting(
         "scratch", "Where a job resumes that lost its host: from scratch or from its last "

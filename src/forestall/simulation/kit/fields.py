@@ -61,7 +61,7 @@ Downtime = Annotated[
         about="how long a failed node is down ([downtimes](models/promises/index.md#downtimes)); "
         "`log`: the repair time in the failure log",
         unit="s", group="checkpoints", label="Downtime",
-        unset="120 s, or what our own failure logs tell",
+        unset="120 s, or as a failure log of forestall has it",
     ),
 ]  # fmt: skip
 RepeatFailures = Annotated[

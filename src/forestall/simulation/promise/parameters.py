@@ -142,7 +142,7 @@ class Parameters(BaseModel):
         about="prefer nodes [near each other](models/promises/index.md#nodes-near-each-other), "
         "given by: `contiguous`, a number of nodes per switch, switches such as "
         "`s0=0-15 s1=16-31`, or Slurm's `topology.conf`",
-        group="prediction", shown="WHERE", unset="it does not matter",
+        group="prediction", shown="WHERE", unset="no preference",
         allowed="a topology", only=("policy", "promise"),
         read=lambda text: topology_files.read_topology(text).text,
     )  # fmt: skip
@@ -150,7 +150,7 @@ class Parameters(BaseModel):
         None, "Probability that a promise may lose in exchange for nodes near each other, 0 to "
               "1",
         about="probability that a promise may lose in exchange for nodes near each other",
-        group="prediction", shown="P", unset="0, which is only among sets of equal risk",
+        group="prediction", shown="P", unset="0, only among sets of equal risk",
         only=("policy", "promise"), rare=True,
     )  # fmt: skip
     estimates: Literal["runtime", "requested"] = setting(

@@ -103,11 +103,11 @@ class VirtualParameters(BaseModel):
               "failures",
         about="interval at which a trained predictor is also asked about all nodes, besides at "
             "the start and after each failure (footnote 1 of the paper)",
-        unit="s", unset="no more", rare=True,
+        unit="s", unset="at starts and failures only", rare=True,
     )  # fmt: skip
     lead: Seconds | None = setting(
         None, "How long before a predicted failure tasks leave the node",
-        unit="s", unset="what a move takes", label="Lead before the predicted time", rare=True,
+        unit="s", unset="duration of a move", label="Lead before the predicted time", rare=True,
     )  # fmt: skip
     migration: Annotated[str, MIGRATIONS] = setting(
         "stop-and-copy", "How tasks migrate: stopped (stop-and-copy), live (pre-copy), or not "
@@ -149,7 +149,7 @@ class VirtualParameters(BaseModel):
               "than {overload_hold}",
         about="share of processors in use above which a node is overloaded; after "
         "`overload_hold` [one task leaves it](models/virtual-machines/index.md#overload)",
-        shown="SHARE", unset="no node is", allowed="whole thousandths", rare=True,
+        shown="SHARE", unset="no limit", allowed="whole thousandths", rare=True,
     )  # fmt: skip
     overload_hold: Positive = setting(
         300, "How long a node may be above {overload_limit}",
