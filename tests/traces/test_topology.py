@@ -53,7 +53,7 @@ def test_words(tmp_path: Path) -> None:
         ("", "has no line SwitchName="),
         ("# nothing", "has no line SwitchName="),
         ("Nodes=n1", "line 1: 'Nodes=n1'; expected SwitchName="),
-        ("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2", "line 2: switch a is there twice"),
+        ("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2", "line 2: switch a appears twice"),
         ("SwitchName=a Switches=b", "line 1: switch b is not there"),
         ("SwitchName=a Switches=b\nSwitchName=b Switches=a", "line 2: switch a is above itself"),
         ("SwitchName=a Nodes=n[1", "line 1: .*a list of hosts"),

@@ -193,7 +193,7 @@ def host_traces_of_failures(
     nodes = np.flatnonzero(serving)
     samples = (end - begin) // step
     if len(nodes) == 0 or samples == 0:
-        raise TraceError(source, "tells of no node that was in service for a whole sample")
+        raise TraceError(source, "has no node that was in service for a whole sample")
     _fits(source, len(nodes), samples, step, 1)
     lasts = np.where(failures.downtime >= 0, failures.downtime, DOWNTIME)
     load = np.zeros((len(nodes), samples))

@@ -141,7 +141,7 @@ def failure_format(path: Path) -> FailureFormat:
             return known
     names = ", ".join(known.name for known in FORMATS)
     if is_parquet(path):
-        raise TraceError(path, "is Parquet, but no failure log; expected columns time,node")
+        raise TraceError(path, "is Parquet, but not a failure log; expected columns time,node")
     first = next((line for line in head.lines if line.strip()), "")
     if not first:
         raise TraceError(path, "is empty; expected a failure log")

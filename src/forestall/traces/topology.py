@@ -92,7 +92,7 @@ class _File:
                     "BlockName=...",
                 )  # fmt: skip
             if name in found:
-                raise TraceError(self.path, f"line {number}: switch {name} is there twice")
+                raise TraceError(self.path, f"line {number}: switch {name} appears twice")
             try:
                 nodes, below = (expand(told.get(key, "")) for key in ("nodes", "switches"))
             except ParameterError as error:

@@ -97,7 +97,7 @@ def test_other_tables_are_told_apart(tmp_path: Path) -> None:
     pl.DataFrame({"time": [1], "node": [0], "load": [1.0]}).write_parquet(metrics)
     assert not is_failure_log(metrics)
     assert kind_of(metrics) == "metrics"
-    with pytest.raises(TraceError, match="Parquet, but no failure log"):
+    with pytest.raises(TraceError, match="Parquet, but not a failure log"):
         read_failures(metrics)
     assert len(read_failures(metrics, format="csv")) == 1
     log = tmp_path / "log.parquet"

@@ -143,7 +143,7 @@ def test_what_unpacks_to_far_too_much_is_refused(
     path = bomb(tmp_path / "a", suffix, b"one line\n", 9 << 20)
     assert len(read_bytes(path)) == 9 << 20  # as large as that may be, whatever the ratio
     monkeypatch.setattr(packed, "FREE_OF_RATIO", 1 << 20)
-    with pytest.raises(TraceError, match=r"more than 500 times its size; .* unpack it before"):
+    with pytest.raises(TraceError, match=r"more than 500 times its size; .* unpack it first"):
         read_bytes(path)
 
 
@@ -153,7 +153,7 @@ def test_a_window_that_is_too_large_is_told_apart_from_damage(
     path = tmp_path / "a.xz"
     pack(path, TEXT, ".xz")
     monkeypatch.setattr(budget, "left", lambda: 1000)
-    with pytest.raises(TraceError, match="needs too much memory; unpack it before: unpacking"):
+    with pytest.raises(TraceError, match="needs too much memory; unpack it first: unpacking"):
         list(chunks_of_lines(path))
 
 
@@ -164,7 +164,7 @@ def test_a_frame_may_not_ask_for_a_window_of_gigabytes(tmp_path: Path) -> None:
         if fits:
             assert read_bytes(tmp_path / "a.zst") == b"a b\n"
             continue
-        with pytest.raises(TraceError, match="needs too much memory; unpack it before"):
+        with pytest.raises(TraceError, match="needs too much memory; unpack it first"):
             read_bytes(tmp_path / "a.zst")
 
 

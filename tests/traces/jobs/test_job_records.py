@@ -105,7 +105,7 @@ def test_damaged(tmp_path: Path, text: str, message: str) -> None:
 def test_damaged_parquet(tmp_path: Path) -> None:
     path = tmp_path / "jobs.parquet"
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(TraceError, match="is damaged or no Parquet file"):
+    with pytest.raises(TraceError, match="is damaged or not a Parquet file"):
         read_job_records(path)
     pl.DataFrame({"job": [1]}).write_parquet(path)
     with pytest.raises(TraceError, match="lacks column start"):

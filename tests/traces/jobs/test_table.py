@@ -88,7 +88,7 @@ HEAD = "job,submit,size,runtime\n"
         ("1,2,3,4\n", "not a job log"),
         ("hello world\n", "not a job log"),
         ("\0\1\2", "is a binary file"),
-        ("PAR1 and no more", "is damaged or no Parquet file"),
+        ("PAR1 and no more", "is damaged or not a Parquet file"),
     ],
 )
 def test_bad_tables(tmp_path: Path, text: str, message: str) -> None:

@@ -48,7 +48,7 @@ def test_ldms_with_its_header_beside(tmp_path: Path, name: str) -> None:
     with pytest.raises(TraceError, match="starts with 'nonsense'; expected #Time"):
         read_metrics(data, format="ldms")
     (tmp_path / name).unlink()
-    with pytest.raises(TraceError, match="lacks a header"):
+    with pytest.raises(TraceError, match="has no header"):
         read_metrics(data, format="ldms")
 
 

@@ -137,7 +137,7 @@ def test_clean_and_careful_reading_agree(tmp_path: Path) -> None:
     [
         ("", "is empty; expected metrics"),
         ("\n\n", "is empty; expected metrics"),
-        ("hello\nworld\n", "no metrics: the file starts with"),
+        ("hello\nworld\n", "not metrics: the file starts with"),
         ("time,node\n1,2\n", "has no column of numbers beside time and node"),
         ("time,node,cpu\n", "has no samples"),
         ("time,node,cpu\nx,1,1\n", "time: 'x'; expected a date"),
@@ -158,7 +158,7 @@ def test_binary_cut_off_and_missing(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="is cut off"):
         read_metrics(path)
     path.write_bytes(b"PAR1 no more")
-    with pytest.raises(TraceError, match="is damaged or no Parquet file"):
+    with pytest.raises(TraceError, match="is damaged or not a Parquet file"):
         read_metrics(path)
     with pytest.raises(TraceError, match="cannot be read"):
         read_metrics(tmp_path / "none")
@@ -187,7 +187,7 @@ def test_a_folder_is_read_together(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"files of several formats \(1 prometheus, 2 table\)"):
         read_metrics(folder)
     (tmp_path / "void").mkdir()
-    with pytest.raises(TraceError, match="has no files of metrics"):
+    with pytest.raises(TraceError, match="has no metrics files in a known format"):
         read_metrics(tmp_path / "void")
 
 

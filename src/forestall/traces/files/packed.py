@@ -128,7 +128,7 @@ class _Bounds:
         self.text += count
         if self.text > max(FREE_OF_RATIO, MOST_RATIO * self.size):
             said = f"unpacks to more than {MOST_RATIO} times its size"
-            raise TraceError(self.path, f"{said}; where that is right, unpack it before")
+            raise TraceError(self.path, f"{said}; where that is right, unpack it first")
         taken = budget.held() - self.before
         whole = taken * self.size / max(1, self.plain.tell())
         if taken > self.allowed or (taken > SURE * self.allowed and whole > self.allowed / SURE):
@@ -275,7 +275,7 @@ def _unusable(path: str | Path, error: Exception) -> TraceError:
     said = _first_line(error)
     what = "is cut off" if isinstance(error, EOFError) else "is damaged"
     if "memory" in said.lower():  # a window, a dictionary
-        what = "needs too much memory; unpack it before"
+        what = "needs too much memory; unpack it first"
     return TraceError(path, f"{what}: unpacking it failed ({said})")
 
 

@@ -111,7 +111,7 @@ def read_parquet(path: str | Path, columns: list[str] | None = None) -> pl.DataF
             return pl.read_parquet(readable(path), columns=columns, glob=False)
         except (pl.exceptions.PolarsError, OSError, ValueError) as error:
             said = first_line(error)
-            raise TraceError(path, f"is damaged or no Parquet file ({said})") from None
+            raise TraceError(path, f"is damaged or not a Parquet file ({said})") from None
 
 
 def _fits(path: str | Path, columns: list[str] | None) -> None:

@@ -93,7 +93,7 @@ def joined_lines(parts: Sequence[RawSamples], path: Path) -> RawSamples:
 def _header_line(path: Path) -> str:
     beside = header_beside(path)
     if beside is None:
-        raise TraceError(path, "lacks a header (#Time,...), and no HEADER file is beside it")
+        raise TraceError(path, "has no header (#Time,...) and no HEADER file beside it")
     line = next(iter(readable(read_head(beside)).splitlines()), "")
     if not looks_like(line):
         expected = "expected #Time,...,ProducerName,..."

@@ -73,7 +73,7 @@ def read_prometheus(path: Path, asked: MetricSelection) -> RawSamples:
         raise TraceError(path, said)
     if nameless == len(series):
         label = asked.node or "/".join(LABELS)
-        raise TraceError(path, f"has no series with a label {label} that would name a node")
+        raise TraceError(path, f"has no series with a label {label} to name a node")
     cleaning = Cleaning().plus("bad_point", "points that are not [time, value]", "left out", lost)
     text = "series without a node's label"
     cleaning = cleaning.plus("no_node", text, "left out", ["a series"] * nameless)

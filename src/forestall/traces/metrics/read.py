@@ -109,7 +109,7 @@ def metric_format(path: Path, asked: MetricSelection = WHATEVER) -> MetricFormat
         if not first:
             raise TraceError(path, "is empty; expected metrics")
         expected = f"expected one of {', '.join(_BY_NAME)}"
-        raise TraceError(path, f"no metrics: the file starts with {shown(first)}; {expected}")
+        raise TraceError(path, f"not metrics: the file starts with {shown(first)}; {expected}")
     return known
 
 
@@ -183,7 +183,7 @@ def _folder(path: Path, format: str | None, asked: MetricSelection) -> RawSample
         if known is not None:
             found.setdefault(known.name, []).append(file)
     if not found:
-        raise TraceError(path, "has no files of metrics that are known")
+        raise TraceError(path, "has no metrics files in a known format")
     if len(found) > 1:
         kinds = ", ".join(f"{len(some)} {name}" for name, some in sorted(found.items()))
         raise TraceError(path, f"has files of several formats ({kinds}); say which (format)")
