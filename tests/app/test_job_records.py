@@ -120,7 +120,7 @@ def test_what_holds_records(sacct: Path, tmp_path: Path) -> None:
     table = tmp_path / "other.parquet"
     pl.DataFrame({"job": [1]}).write_parquet(table)
     assert not holds_job_records(table)
-    with pytest.raises(TraceError, match="lacks column start"):
+    with pytest.raises(TraceError, match="has no column start"):
         read_job_records(table)
     with pytest.raises(TraceError, match="cannot be read"):
         read_job_records(tmp_path / "none.csv")

@@ -72,7 +72,7 @@ FINDS = (
     Find("answer.json", b'{"data": ' + DEEP.encode() + b"}", "traces info {} --as metrics",
          "is nested too deep"),
     Find("jobs.csv", JOBS + b"1,0,1,10\n1,5,1,10\n", "traces info {}",
-         "1 job ids that come again", 0),
+         "1 repeated job id", 0),
     Find("jobs.csv", JOBS[:-1] + b",user\n1,0,1,10," + DIGITS.encode() + b"\n",
          "traces convert {} out.swf", "", 0),
     Find("usage.txt", b"1000000900 806 4 1000000100 0 0 1000000200 4.0 2.0 6.0 2\n",

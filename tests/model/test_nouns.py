@@ -152,7 +152,7 @@ def test_remarks_count_and_name() -> None:
         str(some.remarks[0])
         == "12 jobs are late (changed): 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more"
     )
-    assert str(some.remarks[1]) == "1 odd ones (kept): a"
+    assert str(some.remarks[1]) == "1 odd one (kept): a"
 
 
 def test_errors_say_where_and_what() -> None:

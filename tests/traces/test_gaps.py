@@ -45,7 +45,7 @@ def test_bad_rows_are_left_out_and_named(tmp_path: Path) -> None:
     [
         ("", "is empty"),
         ("gap\n", "has no gaps"),
-        ("hours\n3\n", "lacks column gap"),
+        ("hours\n3\n", "has no column gap"),
         ("gap\n-1\n", "expected a number"),
     ],
 )

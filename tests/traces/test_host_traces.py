@@ -362,7 +362,7 @@ def test_speeds_come_back(tmp_path: Path) -> None:
         ("a,nan\n", r"speed: 'nan'"),
         (",1\n", r"host: is empty"),
         ("a,1\na,2\n", r"speeds.csv:3: host: 'a' has a speed already"),
-        ("z,1\n", r"tells the speed of 'z'; the hosts are 'a', 'b'"),
+        ("z,1\n", r"gives a speed for 'z'; the hosts are 'a', 'b'"),
         ("", "no speeds"),
         ("a,1,1\n", "has 3 fields"),
     ],

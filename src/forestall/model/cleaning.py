@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,6 +12,9 @@ from forestall.model.errors import InputError
 Action = Literal["left out", "changed", "kept"]
 NAMED = 10
 """How many examples a remark names in text; `skipped.csv` names all of them."""
+
+_NOUN = re.compile(r"^((?:[\w-]+ )*?[\w-]*\w)s\b")
+"""What is before the s of the first word in the plural."""
 
 _SINGULAR = (
     ("that end before they start", "that ends before it starts"),
@@ -47,12 +51,15 @@ class Remark:
     @property
     def counted(self) -> str:
         """The count and what was counted: ``1 job that ran 0 s``, ``2 jobs that ran 0 s``."""
-        noun, _, rest = self.text.partition(" ")
         if self.count != 1:
-            return f"{self.count:,} {noun} {rest}"
+            return f"{self.count:,} {self.text}"
+        noun = _NOUN.match(self.text)
+        if noun is None:
+            return f"1 {self.text}"
+        rest = self.text[noun.end() :]
         for many, one in _SINGULAR:
-            rest = rest.replace(many, one, 1) if rest.startswith(many) else rest
-        return f"1 {noun.removesuffix('s')} {rest}"
+            rest = rest.replace(many, one, 1) if rest.startswith(f" {many}") else rest
+        return f"1 {noun[1]}{rest}"
 
 
 @dataclass(frozen=True)

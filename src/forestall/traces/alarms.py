@@ -102,7 +102,7 @@ def read_alarms(
         None if score is None else score[keep],
         None if until is None else until[keep],
         str(path),
-        cleaning.plus("ignored_columns", "columns that mean nothing here", "kept", ignored),
+        cleaning.plus("ignored_columns", "unknown columns (ignored)", "kept", ignored),
         others,
     )
 

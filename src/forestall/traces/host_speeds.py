@@ -66,7 +66,7 @@ def speed_array(speeds: Speeds | None, names: Sequence[str]) -> npt.NDArray[np.f
     if strange:
         there = listed([shown(name) for name in names], 5)
         which = listed([shown(name) for name in strange], 3)
-        message = f"tells the speed of {which}; the hosts are {there}"
+        message = f"gives a speed for {which}; the hosts are {there}"
         raise TraceError(speeds.source, message, field="host")
     return np.array([speeds.by_name.get(name, 1.0) for name in names])
 

@@ -270,11 +270,11 @@ def _failure_oddities(failures: Failures) -> Cleaning:
     same = _ties(failures.time)
     same[1:] &= np.diff(failures.node) == 0
     stamps = (f"{t} s" for t in failures.time[_ties(failures.time)])
-    seen = Cleaning().plus("tie", "failures in the second of the one above", "kept", stamps)
+    seen = Cleaning().plus("tie", "failures in the same second as the one before", "kept", stamps)
     names = (
         f"node {n} at {t} s" for n, t in zip(failures.node[same], failures.time[same], strict=True)
     )
-    return seen.plus("same_node_tie", "the same, of the same node", "kept", names)
+    return seen.plus("same_node_tie", "the same, on the same node", "kept", names)
 
 
 def _ties(times: Numbers) -> npt.NDArray[np.bool_]:
@@ -309,6 +309,6 @@ def _numbers(spread: Spread, unit: str) -> str:
 
 
 def _oddity_rows(oddities: Cleaning) -> list[tuple[str, str]]:
-    return [
-        (f"{remark.action}", f"{remark.count:,} {remark.text}") for remark in oddities.remarks
-    ] or [("oddities", "none")]
+    return [(str(remark.action), remark.counted) for remark in oddities.remarks] or [
+        ("oddities", "none")
+    ]

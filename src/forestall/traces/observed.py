@@ -94,7 +94,7 @@ def heard_of(log: Failures) -> Failures:
     since[log.node[first]] = log.time[first]
     keep = np.ones(len(log), dtype=np.bool_)
     keep[first] = False
-    text = "first failures of nodes, by which the log names them: nobody could have foretold them"
+    text = "first failures of nodes, by which the log names them: nobody could have predicted them"
     places = [f"node {log.names[k] if log.names else k}" for k in log.node[first].tolist()]
     return replace(
         log.take(keep),

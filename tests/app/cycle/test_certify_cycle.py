@@ -559,7 +559,7 @@ DAMAGED = [
     ("jobs", "10,3,30", "10,x,30", "jobs.csv:2: submit: 'x' is not a whole number"),
     ("jobs", "20,5,40", "10,5,40", "'10' is not a job of its own"),
     ("jobs", "unscheduled", "dropped", "outcome: 'dropped' is not one of"),
-    ("jobs", "job,submit", "jobs,submit", "lacks column job"),
+    ("jobs", "job,submit", "jobs,submit", "has no column job"),
     ("jobs", "26.3", "26.3000001", "a number of at most six decimals"),
     ("stays", "10,2,50,70", "70,2,50,70", "stays.csv:4: job: '70' is not a job of jobs.csv"),
     ("stays", "10,2,50,70", "10,3,50,70", "stays.csv:4: host: '3' is not below 3"),

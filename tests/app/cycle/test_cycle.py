@@ -153,7 +153,7 @@ def test_failures_tell_of_hosts(tmp_path: Path) -> None:
     assert hosts.speed.tolist() == [1, 2]
     assert np.flatnonzero(np.isnan(hosts.load[1])).tolist() == [6, 7, 8]
     speeds.write_text("name,speed\n1,2\n")
-    with pytest.raises(TraceError, match="lacks column"):
+    with pytest.raises(TraceError, match="has no column"):
         inputs_of(tmp_path / "jobs.csv", values, CYCLE).read_hosts()
 
 

@@ -143,13 +143,13 @@ DAMAGED = [
     ("events", "100,guest_ended,20", "1,guest_ended,20", "cannot be: time: 1 is not allowed"),
     ("events", "50,host_state,,0,S3", "50,host_state,,0,S6", "not an event of a run"),
     ("events", "50,host_state,,0,S3", "50,host_state,,,S3", "not an event of a run"),
-    ("events", "time,event", "time,events", "lacks column event"),
+    ("events", "time,event", "time,events", "has no column event"),
     ("events", "3,host_state,,2,S4", "3,host_state,,99999999999,S4", "host 99999999999, but not"),
     ("events", "5,try,20,,,1,1", "5,try,20,,,1,2", "has 8 candidates, but events.csv counts 9"),
     ("candidates", "5,20,1,,,,,0.5,", "5,20,x,,,,,0.5,", "'x' is not a whole number"),
     ("candidates", "5,20,1,,,,,0.5,", "5,20,1,,,,,,", "rank: is not a finite number"),
     ("candidates", "5,20,1,,,,,0.5,", "5,20,0,,,,,0.5,", "expected one of each of hosts"),
-    ("candidates", "jct,mttf", "jct,mtbf", "lacks column mttf"),
+    ("candidates", "jct,mttf", "jct,mtbf", "has no column mttf"),
 ]
 
 

@@ -102,7 +102,7 @@ def test_a_nested_field_is_a_source() -> None:
     ("text", "said"),
     [("time,what\n1,go\n2,rest\n", "log.csv:3: not an event of a run"),
      ("time,what\n1,\n", "log.csv:2: not an event of a run"),
-     ("time\n1\n", "log.csv: lacks column what"), ("", "log.csv: cannot be read as CSV")],
+     ("time\n1\n", "log.csv: has no column what"), ("", "log.csv: cannot be read as CSV")],
 )  # fmt: skip
 def test_what_is_no_log(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "log.csv"

@@ -284,7 +284,7 @@ BAD_FILES = [
     ("jobs.csv", "2,1,1,5", "2,1,0,5", "jobs.csv:3: size: '0' is not a whole number from 1 up"),
     ("jobs.csv", "2,1,1,5", "1,1,1,5", "jobs.csv:3: job: '1' is not a job of its own"),
     ("jobs.csv", "2,1,1,5", f"2,{10**18},1,5", "jobs.csv:3: submit"),
-    ("jobs.csv", ",promise,", ",chance,", "jobs.csv: lacks column promise"),
+    ("jobs.csv", ",promise,", ",chance,", "jobs.csv: has no column promise"),
     ("jobs.csv", "32,0.9,true", "32,1.5,true", "jobs.csv:4: promise: '1.5' is not a probability"),
     ("jobs.csv", "32,0.9,true", "32,nan,true", "jobs.csv:4: promise"),
     ("jobs.csv", "32,0.9,true", "32,,true", "jobs.csv:4: promise"),

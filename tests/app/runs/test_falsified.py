@@ -128,7 +128,7 @@ def test_what_changed_since_is_told_and_the_checks_still_run(made: object, tmp_p
     page.unlink()
     assert "report.html was written, but is missing now" in str(certify(folder))
     (folder / "users.csv").write_text("job\n")
-    with pytest.raises(TraceError, match=r"users\.csv: lacks .*; the file was not there"):
+    with pytest.raises(TraceError, match=r"users\.csv: has no .*; the file was not there"):
         certify(folder)
 
 

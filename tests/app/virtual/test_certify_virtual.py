@@ -360,7 +360,7 @@ UNREADABLE = [
     ("runs", "0.4,4.0", ",4.0", "runs.csv:7: rate: an empty field is not a number"),
     ("runs", "migrated", "flown", "runs.csv:10: begun: 'flown' is not one of placed, migrated, "
      "restarted"),
-    ("runs", "runs_from", "from", "runs.csv: lacks column runs_from"),
+    ("runs", "runs_from", "from", "runs.csv: has no column runs_from"),
     ("tasks", "40,7,,", "40,7,1,", "tasks.csv:16: node: '1' is not consistent with the "
      "outcome (empty for dropped tasks only)"),
     ("tasks", "8.0,stopped", "8.0,moved", "tasks.csv:19: outcome: 'moved' is not a final outcome "

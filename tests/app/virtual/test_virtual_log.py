@@ -107,7 +107,7 @@ def test_another_decision_is_found(folder: Path) -> None:
         ),
         ("5,task_ended,1,0", "-1,task_ended,1,0", "cannot be: time: -1 is not allowed"),
         ("0,submitted,2,,,,3,20.0,40,0", "0,submitted,2,,,,,20.0,40,0", "missing numbers"),
-        ("time,event", "time,events", "lacks column event"),
+        ("time,event", "time,events", "has no column event"),
     ],
 )
 def test_damaged_events(folder: Path, old: str, new: str, said: str) -> None:

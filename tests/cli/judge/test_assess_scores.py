@@ -167,9 +167,9 @@ def test_markup_in_names_is_only_text(capsys: Capsys, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--score", "p"), "lacks column p; it has 'score'"),
-        (("--failed", "down"), "lacks column down"),
-        (("--group", "rack"), "lacks column rack"),
+        (("--score", "p"), "has no column p; it has 'score'"),
+        (("--failed", "down"), "has no column down"),
+        (("--group", "rack"), "has no column rack"),
         (("--baseline", "score"), "--baseline: 'score' is not allowed"),
         (("--score", "a,a"), "--score: 'a,a' is not allowed"),
         (("--level", "95"), "--level: 95.0 is not allowed"),

@@ -88,7 +88,7 @@ def test_names_beside_numbers_are_all_names(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "is empty"),
-        ("job,start\n1,2\n", "lacks column end, state, nodes"),
+        ("job,start\n1,2\n", "has no column end, state, nodes"),
         ("job,start,end,state,nodes", "the log is empty"),
         (TABLE.replace("100", "soon"), "start: 'soon'; expected a date such as"),
         (TABLE.replace("200", "20"), "end: '20'; expected a time not before the start"),
@@ -108,7 +108,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="is damaged or not a Parquet file"):
         read_job_records(path)
     pl.DataFrame({"job": [1]}).write_parquet(path)
-    with pytest.raises(TraceError, match="lacks column start"):
+    with pytest.raises(TraceError, match="has no column start"):
         read_job_records(path)
     assert not looks_like(path)
     with pytest.raises(TraceError, match="cannot be read"):

@@ -71,7 +71,7 @@ HEAD = "job,submit,size,runtime\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("job,submit,size\n1,2,3\n", ":1: lacks column runtime; it has 'job', 'submit', 'size'"),
+        ("job,submit,size\n1,2,3\n", ":1: has no column runtime; it has 'job', 'submit', 'size'"),
         (HEAD, "has no jobs: the log is empty"),
         ("", "is empty; expected a job log"),
         (HEAD + "1,nan,1,1\n", ":2: submit: 'nan'; expected a whole number of at least 0"),
@@ -118,7 +118,7 @@ def test_tables_in_memory() -> None:
     table = pandas.DataFrame(columns | {"estimate": [float("nan"), 9.0], "user": ["a", None]})
     log = jobs_from_table(table)
     assert (log.estimate.tolist(), log.user) == ([-1, 9], ("a", ""))
-    with pytest.raises(TraceError, match="lacks column size"):
+    with pytest.raises(TraceError, match="has no column size"):
         jobs_from_table(frame.drop("size"))
     with pytest.raises(TraceError, match="table:1: size: 'NaN'"):
         jobs_from_table(table.assign(size=float("nan")))

@@ -106,7 +106,7 @@ def test_samples_come_back_as_metrics(tmp_path: Path) -> None:
     assert not metrics.cleaning.remarks
     assert read_metrics(path, names=["io"]).names == ("io",)
     assert read_metrics(path, start=NOON + 18).time.tolist() == [0, 6]
-    with pytest.raises(TraceError, match="lacks metric load; it has 'cpu'"):
+    with pytest.raises(TraceError, match="has no metric load; it has 'cpu'"):
         read_metrics(path, names=["load"])
     assert "node7" not in "".join(v for _, v in describe_metrics(metrics).rows())
 

@@ -37,7 +37,7 @@ def test_figures() -> None:
     assert rows["first sample's day"] == "1970-01-02 00:00:00"
     assert rows["m1"] == "never known"
     assert rows["m0"].startswith("mean 3, sd 1.871, least 1, median 2.5")
-    assert rows["left out"] == "1 rows that are odd"
+    assert rows["left out"] == "1 row that is odd"
 
 
 def test_none_and_one() -> None:

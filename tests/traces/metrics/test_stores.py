@@ -116,7 +116,7 @@ def test_prometheus(tmp_path: Path) -> None:
     assert read.origin == 0
     only = read_metrics(tmp_path / "q.json", names=["up"])
     assert (only.names, only.value.tolist()) == (("up",), [[0.0]])
-    with pytest.raises(TraceError, match="lacks metric cpu; it has 'load', 'up'"):
+    with pytest.raises(TraceError, match="has no metric cpu; it has 'load', 'up'"):
         read_metrics(tmp_path / "q.json", names=["cpu"])
 
 
@@ -182,7 +182,7 @@ def test_planetlab_rows(tmp_path: Path) -> None:
     assert read.cleaning.counts() == {"bad_value": 1}
     with pytest.raises(TraceError, match=r"day\.csv:3: t002: 'x'; expected a number"):
         read_metrics(path, strict=True)
-    with pytest.raises(TraceError, match="lacks metric memory_free; it has 'cpu'"):
+    with pytest.raises(TraceError, match="has no metric memory_free; it has 'cpu'"):
         read_metrics(path, names=["memory_free"])
 
 

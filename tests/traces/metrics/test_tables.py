@@ -71,11 +71,11 @@ def test_chosen_columns(tmp_path: Path) -> None:
     path = file(tmp_path, text)
     read = read_metrics(path, names=["b"], node="who", time="when")
     assert (read.names, read.value.tolist()) == (("b",), [[2.0], [4.0]])
-    with pytest.raises(TraceError, match=r"lacks metric c; it has 'a', 'b'"):
+    with pytest.raises(TraceError, match=r"has no metric c; it has 'a', 'b'"):
         read_metrics(path, names=["c"], node="who", time="when", format="table")
-    with pytest.raises(TraceError, match="lacks a column of times; it has 'when', 'who'"):
+    with pytest.raises(TraceError, match="has no column of times; it has 'when', 'who'"):
         read_metrics(path, format="table")
-    with pytest.raises(TraceError, match="lacks column host; it has"):
+    with pytest.raises(TraceError, match="has no column host; it has"):
         read_metrics(path, format="table", node="host", time="when")
 
 

@@ -361,7 +361,7 @@ def test_bad_parameters(write) -> None:
     ):
         with pytest.raises(ParameterError, match=f"^{name}: "):
             read_ras(path, **given)  # type: ignore[arg-type]
-    with pytest.raises(TraceError, match="lacks column severity, kind"):
+    with pytest.raises(TraceError, match="has no column severity, kind"):
         read_ras(write("time,place\n1,a\n"), format="csv")
 
 

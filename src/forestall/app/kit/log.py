@@ -152,7 +152,7 @@ def read_log(path: Path, names: Sequence[str] = ()) -> pl.DataFrame:
             raise TraceError(path, f"cannot be read as CSV: {first_line(error)}") from None
     missing = [name for name in names if name not in table.columns]
     if missing:
-        raise TraceError(path, f"lacks column {', '.join(missing)}")
+        raise TraceError(path, f"has no column {', '.join(missing)}")
     return read_back(table)
 
 

@@ -132,7 +132,7 @@ def _kinds(path: Path) -> list[str]:
         with path.open(encoding="utf-8", newline="") as file:
             rows = csv.DictReader(file)
             if not {"kind", "action", "name"} <= set(rows.fieldnames or ()):
-                raise TraceError(path, "lacks columns; expected a header with kind,action,name")
+                raise TraceError(path, "has no columns; expected a header with kind,action,name")
             return [row["kind"] for row in rows]
     except FileNotFoundError:
         raise TraceError(path, "is not there") from None

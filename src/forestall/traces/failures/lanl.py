@@ -73,7 +73,7 @@ def read(path: Path, options: Options) -> RawFailures:
     keep = np.flatnonzero(sheet.keep)
     machine = int(sheet.whole("nodes", below=MAX_NODES, blank=0)[keep].max(initial=0))
     beyond = keep[node[keep] >= machine] if machine else keep[:0]
-    text = f"records of nodes beyond the {machine} that the system is said to have"
+    text = f"records of nodes beyond the {machine} stated for the system"
     sheet.findings.note("node_beyond_machine", text, sheet.lines[beyond])
     cleaning = sheet.findings.cleaning(len(keep), "failures")
     kind = _kinds(sheet)
@@ -132,7 +132,7 @@ def _nodes(sheet: TextColumns) -> Int:
     node = sheet.whole("nodenumz", low=0, below=MAX_NODES, blank=-1)
     message = "is empty; expected a node number"
     found = (LineFinding(int(line), message, "nodenumz") for line in sheet.lines[node < 0])
-    text = "records without a node (put on node 0)"
+    text = "records without a node (assigned to node 0)"
     sheet.findings.add("no_node", text, "changed", found)
     return np.maximum(node, 0)
 

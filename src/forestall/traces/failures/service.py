@@ -107,7 +107,7 @@ def stated_service(
     nowhere = _nowhere(numbers, never, nodes[1])
     stop[nowhere] = start[nowhere]
     new[nowhere] = False
-    text = "node numbers beyond the count of nodes, of which none failed (in no service)"
+    text = "node numbers beyond the count of nodes, of which none failed (never in service)"
     cleaning = cleaning.plus("service_of_no_node", text, "left out", _named(nowhere))
     text = "nodes that never failed (taken to be in service like the nearest that did)"
     like = np.setdiff1d(never, nowhere)
@@ -145,7 +145,7 @@ def _starts(
     start = np.array([(spans[text] or (log_start,))[0] for text in texts], dtype=np.int64)
     early = first < start
     unknown = numbers[~stated]
-    text = "nodes whose start of service is not told (in service from the log's first record)"
+    text = "nodes whose start of service is not recorded (in service from the log's first record)"
     cleaning = cleaning.plus("service_start_unknown", text, "changed", _named(unknown))
     text = "nodes that failed before their production date (in service from that failure)"
     cleaning = cleaning.plus("failed_before_service", text, "changed", _named(numbers[early]))
@@ -167,7 +167,7 @@ def _ends(
     late = last >= end
     text = "nodes retired after the log's end (read as day and month, the last before it)"
     cleaning = cleaning.plus("retired_after_log", text, "changed", _named(numbers[future]))
-    text = "nodes whose end of service is not told (in service to the log's end)"
+    text = "nodes whose end of service is not recorded (in service to the log's end)"
     cleaning = cleaning.plus("service_end_unknown", text, "changed", _named(numbers[blank]))
     text = "nodes that failed after their retirement (in service until that failure)"
     cleaning = cleaning.plus("failed_after_service", text, "changed", _named(numbers[late]))

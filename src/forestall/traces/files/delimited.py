@@ -188,7 +188,7 @@ def check_columns(
     missing = [name for name in required if name not in present]
     if missing:
         has = listed([shown(name) for name in present], 12)
-        raise TraceError(source, f"lacks column {', '.join(missing)}; it has {has}", line=line)
+        raise TraceError(source, f"has no column {', '.join(missing)}; it has {has}", line=line)
     twice = sorted({name for name in required if present.count(name) > 1})
     if twice:
         raise TraceError(source, f"has column {', '.join(twice)} more than once", line=line)

@@ -14,7 +14,7 @@ from forestall.model.jobs import Jobs
 with lazily():
     import polars as pl
 
-AGAIN: Final = "job ids that come again (all jobs are numbered anew, in order of submission)"
+AGAIN: Final = "repeated job ids (all jobs are numbered anew, in order of submission)"
 
 
 def with_own_ids(jobs: Jobs) -> Jobs:

@@ -73,7 +73,7 @@ def read_lanl_usage(
     job = batch[order]
     again = len(job) - len(np.unique(job))
     if again:
-        said = f"batch ids that come again ({again} times): jobs are numbered anew"
+        said = f"repeated batch ids ({again} times): jobs are numbered anew"
         cleaning = cleaning.plus("batch_id_again", said, "kept", [Path(path).name])
         job = np.arange(1, len(job) + 1)
     return Jobs(

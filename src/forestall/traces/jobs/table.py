@@ -101,7 +101,7 @@ def _jobs_of(sheet: TextColumns, source: str) -> Jobs:
     text = "rows submitted before the row above them (sorted)"
     cleaning = cleaning.plus("unsorted", text, "kept", lines)
     ignored = [name for name in sheet.names if name not in {*REQUIRED, *OPTIONAL}]
-    cleaning = cleaning.plus("ignored_columns", "columns that mean nothing here", "kept", ignored)
+    cleaning = cleaning.plus("ignored_columns", "unknown columns (ignored)", "kept", ignored)
     index = good[order]
     jobs = Jobs(
         job[index],

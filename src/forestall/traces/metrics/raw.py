@@ -230,4 +230,4 @@ def no_such_metric(source: str | Path, missing: Sequence[str], there: Sequence[s
     """Return the error that says which metrics are not there, and which are."""
     some = ", ".join(shown(name) for name in there[:12])
     more = f" and {len(there) - 12} more" if len(there) > 12 else ""
-    return TraceError(source, f"lacks metric {', '.join(missing)}; it has {some}{more}")
+    return TraceError(source, f"has no metric {', '.join(missing)}; it has {some}{more}")

@@ -170,9 +170,9 @@ def _keys(path: Path, columns: Sequence[str], asked: MetricSelection) -> tuple[s
         found = _find(columns, usual) if given is None else given
         if found is None or found not in columns:
             has = listed([shown(name) for name in columns], 12)
-            lacks = f"column {given}" if given is not None else f"a column of {what}s"
+            lacks = f"column {given}" if given is not None else f"column of {what}s"
             hint = "" if given is not None else f" (say which it is: {what}=...)"
-            raise TraceError(path, f"lacks {lacks}; it has {has}{hint}")
+            raise TraceError(path, f"has no {lacks}; it has {has}{hint}")
         chosen.append(found)
     return chosen[0], chosen[1]
 

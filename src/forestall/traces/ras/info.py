@@ -73,7 +73,7 @@ def describe_events(log: RasLog) -> RasInfo:
         top_kinds=_most(log.kind, log.kinds, SHOWN),
         top_places=_most(log.place, log.places, SHOWN),
         alerts=None if log.alert is None else int(log.alert.sum()),
-        oddities=tuple((r.action, f"{r.count:,} {r.text}") for r in log.cleaning.remarks),
+        oddities=tuple((r.action, r.counted) for r in log.cleaning.remarks),
     )
 
 

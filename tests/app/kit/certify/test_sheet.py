@@ -95,7 +95,7 @@ def test_what_cannot_be_names_line_and_field(tmp_path: Path, row: str, said: str
 
 
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match=r"visits.csv: lacks column where, remark"):
+    with pytest.raises(TraceError, match=r"visits.csv: has no column where, remark"):
         read(tmp_path, head="job,node,start,kind,work,speed")
     (tmp_path / "visits.csv").write_text("")
     with pytest.raises(TraceError, match=f"is empty; expected a header with {HEAD}"):

@@ -66,7 +66,7 @@ class Sheet:
             raise TraceError(self.path, f"not a comma-separated table ({said})") from None
         missing = [one for one in names if one not in frame.columns]
         if missing:
-            raise TraceError(self.path, f"lacks column {', '.join(missing)}")
+            raise TraceError(self.path, f"has no column {', '.join(missing)}")
         self.frame = read_back(frame)
 
     def __len__(self) -> int:
