@@ -95,7 +95,7 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_damaged_folders_are_named(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="no folder that forestall import wrote"):
+    with pytest.raises(TraceError, match="not a folder that forestall import wrote"):
         read_folder(tmp_path)
     folder = tmp_path / "site"
     write(folder, site())
@@ -107,7 +107,7 @@ def test_damaged_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="not JSON, or cut off"):
         read_folder(folder)
     (folder / "import.json").write_text('{"files": {}, "sources": []}')
-    with pytest.raises(TraceError, match="lacks remarks"):
+    with pytest.raises(TraceError, match="has no remarks"):
         read_folder(folder)
     whole = json.loads(text) | {"files": {}}
     remark = {"part": "all", "kind": "x", "text": "rows", "action": "kept", "count": 1, "names": []}

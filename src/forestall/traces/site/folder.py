@@ -150,7 +150,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     wanted = {"files": dict[str, int], "sources": list[str], "remarks": list[_ToldRemark]}
     for name, kind in wanted.items():
         if not isinstance(told, dict) or name not in told:
-            raise TraceError(path, f"lacks {name}; expected what forestall import wrote")
+            raise TraceError(path, f"has no {name}; expected what forestall import wrote")
         try:
             held_to(kind, told[name], least=0, name=name)
         except ParameterError as error:
