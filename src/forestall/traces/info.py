@@ -309,6 +309,6 @@ def _numbers(spread: Spread, unit: str) -> str:
 
 
 def _oddity_rows(oddities: Cleaning) -> list[tuple[str, str]]:
-    return [(remark.action, remark.counted) for remark in oddities.remarks] or [
+    return [(str(remark.action), remark.counted) for remark in oddities.remarks] or [
         ("oddities", "none")
     ]

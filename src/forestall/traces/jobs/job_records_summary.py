@@ -44,7 +44,7 @@ class RecordInfo:
         first = "not told"
         if self.origin is not None and self.ran:
             first = str(np.datetime64(self.origin + self.begin, "s")).replace("T", " ")
-        found = [(r.action, r.counted) for r in self.oddities.remarks]
+        found = [(str(r.action), r.counted) for r in self.oddities.remarks]
         return [
             ("job records", self.source or "in memory"),
             ("jobs", f"{self.jobs:,} ({self.ran:,} with start, end and nodes)"),

@@ -99,7 +99,7 @@ class MetricInfo:
             ("gaps", gaps),
         ]
         rows += [(metric.name, str(metric)) for metric in self.metrics]
-        found = [(r.action, r.counted) for r in self.oddities.remarks]
+        found = [(str(r.action), r.counted) for r in self.oddities.remarks]
         return rows + (found or [("oddities", "none")])
 
 
