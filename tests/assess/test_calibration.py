@@ -240,9 +240,9 @@ def test_spiegelhalter_by_the_definition() -> None:
 @pytest.mark.parametrize(
     ("chance", "failed", "why"),
     [
-        ([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], "part failures"),
+        ([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], "separate failures"),
         ([0.5, 0.5, 0.5], [0, 1, 0], "the same"),
-        ([0.0, 1.0], [0, 1], "part failures"),
+        ([0.0, 1.0], [0, 1], "separate failures"),
         ([0.3], [1], "all of them"),
         ([0.3, 0.6], [0, 0], "none of them"),
     ],

@@ -94,11 +94,11 @@ def test_named_when_one_sided() -> None:
     records = accounts(rows, until=20_000)
     told = found([(10, k, 0, 10_000) for k in range(1, 91)], records)
     assert told.every is not None
-    assert told.every.one_sided == "later than said"
+    assert told.every.one_sided == "later than estimated"
     assert (told.every.late.value, told.every.early.value) == (pytest.approx(80 / 90), 10 / 90)
     just = found([(10, k, 0, 10_850) for k in range(1, 91)], records)
     assert just.every is not None
-    assert just.every.one_sided == "earlier than said" or just.every.late.value == 0
+    assert just.every.one_sided == "earlier than estimated" or just.every.late.value == 0
 
 
 @pytest.mark.parametrize("records", [accounts([]), accounts([{"job": 9, "submit": 4}])])

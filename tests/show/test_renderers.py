@@ -269,7 +269,7 @@ def test_things_to_do_are_shortened_by_kind() -> None:
 
 def test_closing_sections() -> None:
     assert closing.left_out({"odd": 0}).body == (
-        Prose("Nothing: all that the logs tell was used."),
+        Prose("Nothing: everything in the logs was used."),
     )
     (table,) = closing.left_out({"larger_than_machine": 1200}).tables
     assert table.rows == (("larger than machine", "1,200"),)

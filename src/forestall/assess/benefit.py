@@ -271,7 +271,7 @@ def unrelated(
     predictor's. Needs `potential`.
     """
     if occasions.potential is None:
-        raise ParameterError("potential", None, "what hangs on each occasion")
+        raise ParameterError("potential", None, "what is at stake on each occasion")
     order = np.argsort(-occasions.value, kind="stable")
     potential, gain = occasions.potential[order], occasions.gain[order]
     count, total = len(order), float(gain.sum())

@@ -427,7 +427,7 @@ def calibration(
         return Calibration(*told, nan, nan, nan, nan, *alone, z, p, nan, moved, why)
     line, errors, settled = _fitted(x, truth, codes, sloped=True)
     if not settled:
-        why = "the probabilities part failures from the rest, so that any slope does"
+        why = "the probabilities separate failures from the rest perfectly, so no slope is best"
         return Calibration(*told, nan, nan, nan, nan, *alone, z, p, nan, moved, why)
     gain = 2 * (_loglik(line[0] + line[1] * x, truth) - _loglik(x, truth))
     return Calibration(

@@ -144,7 +144,7 @@ def plot_reliability(
     dress(above, title, "", "Share that failed")
     _legend_inside(above, "upper left")
     _counts(below, table)
-    dress(below, "", "Probability that was said", "Cases (count)")
+    dress(below, "", "Stated probability", "Cases (count)")
     below.grid(visible=False, axis="x")
     figure.align_ylabels()
     return figure

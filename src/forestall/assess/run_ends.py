@@ -73,8 +73,8 @@ RULES: Final = (
          "by id 0 (root) or any other id"),
     CauseRule("cancel_untold", "canceled, unknown by whom", ("CANCELLED",),
          "no id beside the word, or it cannot be told whose it is"),
-    CauseRule("unknown_end", "end not told", (), "any other word, or none",
-         "not told: stands apart from all sums of what was lost"),
+    CauseRule("unknown_end", "end unknown", (), "any other word, or none",
+         "unknown: excluded from all sums of losses"),
 )  # fmt: skip
 """In the order of the codes of `causes_of`. Whether a run started and ended is looked at first."""
 

@@ -1,6 +1,6 @@
 """How good estimates of starts were: the start that was foreseen minus the true one.
 
-An error below 0 means that the job started later than said. Jobs that had not started when the
+An error below 0 means that the job started later than estimated. Jobs that had not started when the
 records end count as at least so late; quantiles among such are told as bounds. Estimates are asked
 again and again: those of one job are alike, and jobs that wait long have more of them. The last
 estimate of each job before its start stands beside.
@@ -41,7 +41,7 @@ class Matched:
     started : bool[k], whether it started
     run : place of the run in the accounting
     ahead : how far ahead the estimate foresaw, s, at least 0
-    error : foreseen - start: below 0 where the job started later than said; where it did not
+    error : foreseen - start: below 0 where the job started later than estimated; where it did not
         start, it is this or lower
     """
 
@@ -101,8 +101,8 @@ class Errors:
         if late + early < 0.05:
             return ""
         if late > 4 * early:
-            return "later than said"
-        return "earlier than said" if early > 4 * late else ""
+            return "later than estimated"
+        return "earlier than estimated" if early > 4 * late else ""
 
 
 @dataclass(frozen=True)

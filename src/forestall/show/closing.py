@@ -69,7 +69,7 @@ def left_out(skipped: Mapping[str, object]) -> Section:
         records = [{"kind": kind, "count": number} for kind, number in skipped.items()]
         body: Block = Table.of("left_out", ("Why", "Count"), rows, records, most=0)
     else:
-        body = Prose("Nothing: all that the logs tell was used.")
+        body = Prose("Nothing: everything in the logs was used.")
     return Section("left_out", "What was left out", body=(body,))
 
 

@@ -49,7 +49,7 @@ KEPT: Final = 6
 """Things to do under each heading before the rest is folded up."""
 OF_A_KIND: Final = 3
 MOST: Final = 4000
-SHORT_TITLES: Final = {"untold": "Not told", "read": "What was read"}
+SHORT_TITLES: Final = {"untold": "Not known", "read": "What was read"}
 """Of closing sections, for the list of contents."""
 _PERCENT: Final = re.compile(r"(?<=\d) %")
 

@@ -141,7 +141,7 @@ def sections_of(report: Report, *, width: int = WIDTH, short: Short | None = Non
             lines += ["", *_table(_first(table, MOST_LISTED), width, None, rest if left else "")]
         if part.notes:
             lines.append("")
-        notes = (*part.notes, *(f"Not told: {one}" for one in part.untold))
+        notes = (*part.notes, *(f"Not known: {one}" for one in part.untold))
         lines += [line for note in notes for line in paragraph(note, width)]
     lines += remarks(report.cleaning, width)
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -431,7 +431,7 @@ def _untold_short(report: Report, width: int, short: Short) -> list[str]:
     if not named:
         return []
     why = f" Why, and what it takes: {short.more}." if short.more else ""
-    return ["", *paragraph(f"Not told: {named}.{why}", width)]
+    return ["", *paragraph(f"Not known: {named}.{why}", width)]
 
 
 def _read(report: Report, width: int, short: Short | None) -> list[str]:

@@ -92,7 +92,7 @@ def test_what_the_map_shows_is_said(ended: str, last: int, shown: str) -> None:
     stays = pl.DataFrame({"ended": [ended], "start": [0], "end": [5]})
     assert drawing.part_shown(stays, 0, last * day, drawing.width_of(5)) == shown
     said = words.map_caption(5, 60, shown=shown)
-    assert ("hosts ended most stays" in said) == (shown == "ended")
+    assert ("hosts ended the most stays" in said) == (shown == "ended")
 
 
 def test_a_short_run_is_shown_whole_and_used_whole(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_short_run_is_shown_whole_and_used_whole(tmp_path: Path) -> None:
     )
     text = (done.save(tmp_path) / "report.html").read_text()
     assert "hosts ended most stays" not in text
-    assert "Nothing: all that the logs tell was used." in text
+    assert "Nothing: everything in the logs was used." in text
     assert "1.667 min" not in text
     assert "100 s" in text
 

@@ -27,7 +27,7 @@ def test_classes_by_hand() -> None:
     assert len(set(found.of(3).tolist())) == 1
     assert found.jobs().tolist() == [1, 2, 2, 1, 1, 2, 2, 1, 1, 4, 1, 6]
     assert found.name(fine[1], 0, ("gpu", "cpu")) == "gpu, 2 to 4, 0 to 0.5 h"
-    assert found.name(fine[4], 1, ("gpu", "cpu")) == "no partition told, size not told"
+    assert found.name(fine[4], 1, ("gpu", "cpu")) == "no partition given, size not given"
     assert found.name(fine[3], 2, ("gpu", "cpu")) == "cpu"
     assert found.name(fine[3], 3, ("gpu", "cpu")) == "all jobs"
 
@@ -53,9 +53,9 @@ def test_every_level_is_part_of_the_next() -> None:
 
 def test_words() -> None:
     assert [size_words(k) for k in range(-1, len(SIZES) + 1)] == [
-        "size not told", "1", "2 to 4", "5 to 16", "17 to 64", "65 to 256", "257 to 1,024",
+        "size not given", "1", "2 to 4", "5 to 16", "17 to 64", "65 to 256", "257 to 1,024",
         "over 1,024",
     ]  # fmt: skip
     words = [time_words(k) for k in range(-1, len(TIMES) + 1)]
-    assert words[:3] == ["no time told", "0 to 0.5 h", "0.5 to 2 h"]
+    assert words[:3] == ["no time given", "0 to 0.5 h", "0.5 to 2 h"]
     assert words[-1] == "over 72 h"

@@ -30,7 +30,7 @@ SCHEDULERS: Final = Entries(
         Scheduler(
             "falcon",
             "Falcon",
-            "takes the host that is foreseen to end the job first, else to last longest",
+            "takes the host predicted to finish the job first, otherwise to last longest",
             _SCHEDULERS,
             colour="#0072B2",
             looks_at=("jct", "mttf", "etl", "jctf", "chance"),

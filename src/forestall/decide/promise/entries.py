@@ -36,7 +36,7 @@ FORECASTS: Final = Entries(
         Entry(
             "trace",
             "trace",
-            "the log to come, seen as well as the accuracy says",
+            "the future log, seen as well as the accuracy allows",
             "models/prediction.md#the-trace-predictor",
         ),
         Entry(

@@ -62,7 +62,7 @@ class Classes:
     def name(self, fine: int, level: int, partitions: tuple[str, ...]) -> str:
         """Return what a class is, in words, for one of the finest classes in it."""
         code = int(self.partition[fine])
-        words = [partitions[code] if code >= 0 else "no partition told"]
+        words = [partitions[code] if code >= 0 else "no partition given"]
         if level < PARTITION:
             words.append(size_words(int(self.size[fine])))
         if level == 0:
@@ -111,7 +111,7 @@ def _parents(keys: Ints, wide: int, tall: int) -> Codes:
 def size_words(place: int) -> str:
     """Return a class of sizes in words."""
     if place < 0:
-        return "size not told"
+        return "size not given"
     if place == len(SIZES):
         return f"over {SIZES[-1]:,}"
     low = 1 if place == 0 else SIZES[place - 1] + 1
@@ -121,7 +121,7 @@ def size_words(place: int) -> str:
 def time_words(place: int) -> str:
     """Return a class of requested times in words."""
     if place < 0:
-        return "no time told"
+        return "no time given"
     if place == len(TIMES):
         return f"over {TIMES[-1] / HOUR:g} h"
     low = 0 if place == 0 else TIMES[place - 1]

@@ -268,7 +268,7 @@ def fit_all(
     unfitted: dict[str, str] = {}
     for family in dict.fromkeys(chosen):
         if not isinstance(family, Fittable):
-            unfitted[family.name] = "it is not made to be fitted"
+            unfitted[family.name] = "it cannot be fitted"
             continue
         try:
             fits.append(fit_sample(family, sample))

@@ -408,7 +408,7 @@ def history(
     action: Literal["left out", "kept"] = "left out" if merge_overlaps else "kept"
     cleaning = cleaning.plus("overlapping_outage", text, action, _names(seen, overlaps))
     if clock == "uptime":
-        text = "failures without a downtime (the node taken to be back at once)"
+        text = "failures without a downtime (node assumed back at once)"
         cleaning = cleaning.plus("no_end", text, "changed", _names(seen, seen.downtime < 0))
     if merge_overlaps:
         up = joined_up(outages, seen.time, seen.node)
@@ -446,7 +446,7 @@ def _service(failures: Failures, service: Service) -> tuple[Ints, Ints, Bools, C
         first = np.full(count, np.iinfo(np.int64).max)
         np.minimum.at(first, failures.node, failures.time)
         start, new = np.minimum(first, end), np.zeros(count, dtype=np.bool_)
-        text = "nodes that never failed, so that it is not seen when they came"
+        text = "nodes that never failed, so their start is unknown"
         names = (f"node {node}" for node in np.flatnonzero(start == end).tolist())
         cleaning = cleaning.plus("never_seen", text, "left out", names)
     return start, end, new, cleaning
@@ -457,7 +457,7 @@ def _of_first(built: History, cleaning: Cleaning) -> Cleaning:
     if built.first == "all":
         return cleaning
     gone = built.there if built.first == "drop" else built.there[~built.new[built.there]]
-    text = "nodes whose time up to the first failure is no gap"
+    text = "nodes whose time to the first failure is not a gap"
     if built.first == "auto":
         text += " (not known to be new when observation began)"
     names = (f"node {node}" for node in gone.tolist())

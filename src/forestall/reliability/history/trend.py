@@ -42,7 +42,7 @@ with lazily():
 
 Pooling = Literal["own", "total"]
 
-MORE, FEWER, NONE = "more and more failures", "fewer and fewer failures", "no trend can be told"
+MORE, FEWER, NONE = "more and more failures", "fewer and fewer failures", "no clear trend"
 POISSON, RENEWAL = "constant rate", "renewal process"
 MOST_EXACT = 40
 """Up to so many gaps of one system, without ties, Mann's p-value is exact."""
