@@ -56,6 +56,8 @@ def archive(draw: Draw, data: bytes) -> bytes:
             entries = [(name, whole.read(name)) for name in whole.namelist()]
     except Exception:  # damaged already; zipfile tells of it in ten ways
         return bytes_of_any(draw, data)
+    if not entries:
+        return bytes_of_any(draw, data)
     at = draw.below(len(entries))
     name, content = entries[at]
     match draw.below(7):

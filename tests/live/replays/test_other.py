@@ -3,6 +3,8 @@ engine."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from forestall.engine.promise.engine import Engine
@@ -12,8 +14,8 @@ from forestall.live.replays.forecasts import HindsightForecasts, NoForecasts, ou
 from forestall.live.replays.other import EngineChange, OtherPlayed, play_other
 from forestall.live.replays.recorded import Recorded
 from forestall.live.slurm.mind import played
-from forestall.model.errors import ParameterError
-from live.replays.ledgers import written
+from forestall.model.errors import LedgerError, ParameterError
+from live.replays.ledgers import spoilt, written
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +92,14 @@ def test_what_is_no_probability(url: str, wanted: float) -> None:
         engine: Engine = Recorded(ledger).engine(1)
     with pytest.raises(ParameterError, match="wanted"):
         engine.want(wanted)
+
+
+@pytest.mark.parametrize("events", ["{}", '{"arrivals":[]}', '{"arrivals":[[]]}', '{"arrivals":7}'])
+def test_damage_is_one_line(url: str, tmp_path: Path, events: str) -> None:
+    whole = Path(url.removeprefix("sqlite:///"))
+    statement = f"UPDATE cycles SET events = '{events}' WHERE number = 3"
+    path = spoilt(whole, tmp_path / "spoilt.db", statement)
+    for change in (EngineChange(wanted=0.99), EngineChange(forecasts=NoForecasts())):
+        with pytest.raises(LedgerError, match="cycle 3 is damaged: ") as caught:
+            other(f"sqlite:///{path}", change)
+        assert "\n" not in str(caught.value)

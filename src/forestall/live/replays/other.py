@@ -95,7 +95,11 @@ class _Run:
         self._jobs: dict[int, tuple[int, int, int]] = {}
 
     def play(self, row: CycleRow) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Tell both engines a cycle; return their decisions."""
+        """Tell both engines a cycle; return their decisions. Raises LedgerError for damage."""
+        with self.recorded.damage(f"cycle {row.number}"):
+            return self._played(row)
+
+    def _played(self, row: CycleRow) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         count = self.engine.jobs
         for k, arrival in enumerate(row.events["arrivals"]):
             self._jobs[count + k] = (row.number, row.at, int(arrival[0]))
@@ -112,9 +116,8 @@ class _Run:
         events = [Event.of(one) for one in row.events["events"]]
         if forecasts is not None:
             events = self._foreseen_otherwise(events, forecasts, now)
-        with self.recorded.damage(f"cycle {row.number}"):
-            make_known(self.other, row.events)
-            return [decision_of(one) for one in self.other.handle(events, now)]
+        make_known(self.other, row.events)
+        return [decision_of(one) for one in self.other.handle(events, now)]
 
     def _foreseen_otherwise(
         self, events: list[Event], forecasts: ReplayForecasts, now: int
