@@ -43,7 +43,7 @@ DEEP = "[" * 3000 + "]" * 3000
 LATIN = (b"n3|Not", b"n\xe93|Not")
 
 FINDS = (
-    Find("latin.csv", b"time,node\n5,caf\xe9\n9,b\n", "traces info {}", "lines that are not UTF-8",
+    Find("latin.csv", b"time,node\n5,caf\xe9\n9,b\n", "traces info {}", "line that is not UTF-8",
          0),
     Find("latin.csv", b"# names: caf\xe9,b\ntime,node\n5,b\n", "traces convert {} out.csv", "", 0),
     Find("events.txt", recorded("sacctmgr.event.txt", LATIN), "import slurm {} --out site", "", 0),

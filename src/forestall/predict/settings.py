@@ -59,10 +59,12 @@ def ascending(name: str, value: Any, allowed: str, least: int = 1) -> list[int]:
         raise ParameterError(name, value, allowed)
     numbers = [_whole(one) for one in given]
     found = [one for one in numbers if one is not None]
-    if len(found) < len(numbers) or not found or found[0] < least or found[-1] > MOST:
+    if len(found) < len(numbers) or not found or found[0] < least:
         raise ParameterError(name, value, allowed)
     if any(two <= one for one, two in pairwise(found)):
         raise ParameterError(name, value, allowed)
+    if found[-1] > MOST:
+        raise ParameterError(name, value, f"whole numbers, ascending to at most {MOST}")
     return found
 
 

@@ -463,7 +463,7 @@ def test_ties_of_condor_are_drawn(tmp_path: Path) -> None:
         assert choices(folder) == ""
         other = str((int(chosen) + 1) % 4)
         replace(folder / "decisions.csv", f"0,start,1,{chosen}", f"0,start,1,{other}")
-        assert f"start on host {chosen} (best rank) by the rule" in choices(folder)
+        assert f"start on host {chosen} (best rank) according to the rule" in choices(folder)
     assert len(seen) > 2
 
 
@@ -497,7 +497,7 @@ def test_chances_are_those_of_the_stays(scheduler: str, tmp_path: Path) -> None:
     assert "its chance is 1.0 in decisions.csv" in found[CHOICES]
     assert "foreseen_mean is 1.0 in summary.json, 0.9 recomputed" in found["promises"]
     replace(tmp_path / "stays.csv", f",0.9,{promise}\n", ",1.0,0.25\n")
-    assert "0.25 here" in failed(certify(tmp_path))["promises"]
+    assert "0.25 recomputed" in failed(certify(tmp_path))["promises"]
 
 
 # ------------------------------------------------------------------------------------ any one cell

@@ -189,7 +189,7 @@ def test_many_cases_take_the_normal_law(tmp_path: Path) -> None:
     path = table(tmp_path, **forecast(5000))
     found = told(path, draws=1_000_000)
     assert (found["p_method"], found["p_exceed"]) == ("normal", None)
-    assert "normal law" in report.how_p(found)
+    assert "normal approximation" in report.how_p(found)
 
 
 @pytest.mark.parametrize(

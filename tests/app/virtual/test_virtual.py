@@ -217,7 +217,7 @@ def test_hazards_that_were_learnt() -> None:
     run = ran(predictor=learnt)
     assert run.outcome.parameters.predictor == "hazard"
     assert run.predictor is learnt
-    with pytest.raises(ParameterError, match="learned"):
+    with pytest.raises(ParameterError, match="a trained predictor"):
         ran(predictor="hazard")
 
 

@@ -168,7 +168,7 @@ def test_predictions_of_the_log(jobs: Path, failures: Path, tmp_path: Path, caps
     recorded = summary_of(capsys, *own, "--predictor", "recorded")
     for name in ("job_completion_rate", "migrations", "lost_work", "predictor"):
         assert by_default[name] == recorded[name]
-    assert "which count instead of --prediction-accuracy" in call(capsys, *own).out
+    assert "which are used instead of --prediction-accuracy" in call(capsys, *own).out
 
 
 @pytest.mark.parametrize("name", ["hazard", "rate", "FILE"])

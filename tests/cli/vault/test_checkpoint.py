@@ -65,7 +65,7 @@ def test_scripts_save_and_restore(shelf: Shelf, state: Path, tmp_path: Path) -> 
     for json_too in (["--json"], []):
         done = shelf("restore", saved["id"], "--to", tmp_path / "lost", *json_too)
         assert (done.code, done.out) == (3, "")
-        assert "where 3 are needed" in done.err
+        assert ", 3 are needed" in done.err
         assert done.err.count("\n") == 1
     assert not (tmp_path / "lost").exists()
 
@@ -87,7 +87,7 @@ def test_people_save_and_restore(shelf: Shelf, state: Path, tmp_path: Path) -> N
     assert done.out.startswith(f"In {tmp_path / 'again'}: 2 files")
     assert (tmp_path / "again" / "state" / "step").read_text() == "42\n"
     there = shelf("restore", "latest", "--to", tmp_path / "again")
-    assert (there.code, "expected a folder that is empty" in there.err) == (2, True)
+    assert (there.code, "expected an empty or new folder" in there.err) == (2, True)
 
 
 def test_verify_repair_and_what_is_left(shelf: Shelf, state: Path) -> None:

@@ -137,8 +137,11 @@ def test_children_that_came_and_went_are_counted(
 
 
 def _names(parent: int) -> list[bytes]:
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return [Path(f"/proc/{pid}/comm").read_bytes() for pid in children]
+    names = []
+    for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            names.append(Path(f"/proc/{pid}/comm").read_bytes())
+    return names
 
 
 def test_a_process_that_left_its_group_stays_a_guests(

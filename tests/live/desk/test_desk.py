@@ -48,7 +48,7 @@ def test_only_so_many_wait_for_slurm(ledger: LiveLedger) -> None:
     desk = desk_of(slow, ledger)
 
     def take() -> None:
-        with pytest.raises(InputError, match="not there"):
+        with pytest.raises(InputError, match="there is no such offer"):
             desk.accept(ALICE, "ab", ORDER)
 
     threads = [threading.Thread(target=take) for _ in range(AT_ONCE)]

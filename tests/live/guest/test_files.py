@@ -138,7 +138,7 @@ class TestLock:
             assert files.held(MANAGER_LOCK)
             assert files.manager() == os.getpid()
             with (
-                pytest.raises(TraceError, match=f"another manager .process {os.getpid()}. is at"),
+                pytest.raises(TraceError, match=f"another manager .process {os.getpid()}. runs"),
                 files.managed(),
             ):
                 pass

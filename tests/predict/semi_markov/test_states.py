@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forestall.model.errors import ParameterError
@@ -61,6 +61,7 @@ memories = st.sampled_from([0.0, 0.5, NAN])
 
 
 @given(st.lists(st.tuples(levels, memories, st.integers(1, 6)), max_size=25), st.integers(0, 4))
+@settings(max_examples=500)
 def test_as_the_plain_reference(parts: list[tuple[float, float, int]], slots: int) -> None:
     load = [x for x, _, k in parts for _ in range(k)]
     memory = [m for _, m, k in parts for _ in range(k)]
@@ -105,6 +106,12 @@ def test_gaps_and_memory() -> None:
 def test_a_short_gap_does_not_end_a_heavy_load() -> None:
     load = [0.1, *[0.9] * 6, NAN, *[0.9] * 6, 0.1]
     assert host_states(load).tolist() == [S1] + [S3] * 13 + [S1]
+
+
+def test_a_long_gap_does_not_lengthen_the_heavy_load_before_it() -> None:
+    assert host_states([0.1, 0.9, *[NAN] * 11, 0.1]).tolist() == [S1, S2, *[S5] * 11, S1]
+    heavy = [0.9] * 11
+    assert host_states([*heavy, *[NAN] * 11]).tolist() == [S3] * 11 + [S5] * 11
 
 
 def test_stays_and_counts() -> None:

@@ -40,6 +40,12 @@ def classify(load, memory, levels, slots, need, causal, out):
                 if gap == slots + 1 and not causal:
                     for k in range(i - slots, i):
                         out[k] = S5
+                    # What made the load before it last was this gap alone.
+                    before = heavy - slots
+                    if was_heavy and before <= slots:
+                        for k in range(i - slots - before, i - slots):
+                            if out[k] == S3:
+                                out[k] = S2
                 out[i] = S5
                 heavy, was_heavy = 0, False
                 continue
