@@ -49,7 +49,8 @@ def test_silence(answered: str, expected: str) -> None:
 def test_load() -> None:
     assert states("111111", {1: 0.95, 3: 0.95, 4: 1.0}) == "000110"
     assert states("111111", dict.fromkeys(range(6), 0.5)) == "000000"
-    assert states("110011", {1: 1.0}) == "012200"  # it was loaded, and then said no more
+    assert states("110011", {1: 1.0}) == "002200"  # loaded for no longer than the hold time
+    assert states("111001", {1: 1.0, 2: 1.0}) == "011220"
 
 
 def test_shapes() -> None:
