@@ -23,9 +23,8 @@ collect_ignore_glob = ["test_interpreted.py"] if INTERPRETED else ["*/test_*_ker
 interpreted, in the process that `test_interpreted.py` starts."""
 
 settings.register_profile(
-    "ci", derandomize=True, deadline=None, max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow],
-)  # fmt: skip
+    "ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -100,9 +100,9 @@ def test_cases_of_days(first: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 1300, 150))
+@pytest.mark.parametrize("first", range(1000, 1500, 250))
 def test_many_more_cases(first: int) -> None:
-    for seed in range(first, first + 150):
+    for seed in range(first, first + 250):
         compare(random_case(seed), slots=1)
     for seed in range(first, first + 50):
         compare(daily_case(seed))

@@ -170,7 +170,7 @@ def test_bluegene_lines(tmp_path: Path) -> None:
     read = read_failures(path)
     assert (read.time.tolist(), read.names) == ([0, 2], ("R02-M1", "R11-M0"))
     assert (read.kind, read.cleaning.counts()) == (("KERNEL FATAL",) * 2, {"malformed": 1})
-    with pytest.raises(TraceError, match=r"log:3: 'x' is not an event of Blue Gene/L's"):
+    with pytest.raises(TraceError, match="log:3: 'x' is not an event of Blue Gene/L's FATAL"):
         read_failures(path, strict=True)
     label = "{} 1117838570 2005.06.03 {} 2005-06-03-15.42.50.6 {} RAS KERNEL INFO text\n"
     path.write_text(label.format("-", "R1", "R1") + label.format("APPSEV", "NULL", "NULL"))

@@ -188,16 +188,17 @@ def test_jobs_with_names_can_be_written(tmp_path: Path) -> None:
     assert (again.user, again.queue) == (("2", "", "1"), ("1", "0", ""))
 
 
+BELOW = "; expected a number below 4.61169e+18"
 BAD = [
     ("1 2 3\n", "log.swf:2: has 3 fields; expected 18 numbers"),
     (row().strip() + " 5\n", "log.swf:2: has 19 fields; expected 18 numbers"),
-    (row(run="x1"), "log.swf:2: field 4 (run): 'x1' is not a finite number; expected"),
-    (row(run="nan"), "log.swf:2: field 4 (run): 'nan' is not a finite number; expected"),
-    (row(request="inf"), "log.swf:2: field 9 (request): 'inf' is not a finite number; expected"),
+    (row(run="x1"), f"log.swf:2: field 4 (run): 'x1' is not a finite number{BELOW}"),
+    (row(run="nan"), f"log.swf:2: field 4 (run): 'nan' is not a finite number{BELOW}"),
+    (row(request="inf"), f"log.swf:2: field 9 (request): 'inf' is not a finite number{BELOW}"),
     (row(submit=-7), "log.swf:2: field 2 (submit): -7 is negative; expected seconds since"),
     (row(run=2**36), "log.swf:2: field 4 (run): 68719476736 s are too many; expected fewer than"),
     (row(run="1.5"), "log.swf:2: field 4 (run): 1.5 is not a whole number"),
-    (row(run=10**30), "log.swf:2: field 4 (run): '1000000000000000000000000000000' is too large"),
+    (row(run=10**30), f"log.swf:2: field 4 (run): '1{'0' * 30}' is too large{BELOW}"),
 ]
 
 

@@ -289,7 +289,8 @@ def test_damaged_lines_are_named(write) -> None:
     assert len(log) == 3
     assert log.cleaning.counts() == {"malformed": 1, "bad_time": 3, "no_place": 1}
     assert log.cleaning.remarks[0].names == ("line 4",)
-    with pytest.raises(TraceError, match=r"log:4: '- 1117838573 .*' is not a record of Blue"):
+    said = r"log:4: '- 1117838573 .*' is not a record of Blue Gene/L"
+    with pytest.raises(TraceError, match=said):
         read_ras(write(text), strict=True)
 
 
