@@ -14,8 +14,8 @@ SEEDS ?= 1000000
 FIRST ?= 0
 
 # What runs with the lowest versions that pyproject.toml allows: what touches other packages most.
-LOWEST_TESTS ?= tests/test_versions.py tests/test_public_api.py tests/test_lazy.py tests/model tests/show \
-  tests/traces tests/app/runs tests/cli/test_help.py tests/cli/test_commands.py tests/cli/test_bad_input.py
+LOWEST_TESTS ?= tests/test_versions.py tests/test_public_api.py tests/test_lazy.py tests/core/model tests/core/show \
+  tests/logs tests/runs tests/core/commands/test_help.py tests/runs/commands/test_commands.py tests/core/commands/test_bad_input.py
 
 # Damaged files: of which formats, from which seed on, how many of each (0: without end).
 SEED ?= 1
@@ -24,17 +24,20 @@ FORMATS ?= all
 # 1: kernels are compiled anew, and check each index.
 BOUNDS ?=
 
-.PHONY: help demo test site dist debian lint types imports unit lowest constraints seeds live-seeds lies fuzz coverage clean
+.PHONY: help demo test site dist debian lint types imports unit lowest constraints seeds live-seeds vault-seeds lies ranks fuzz coverage clean
 
 help:
 	@echo "make demo      install into $(DEMO) and run the demonstration"
 	@echo "make test      everything that must hold: style, types, imports, tests"
+	@echo "make test ROOM=machines   the same, with the tests of one room alone"
 	@echo "make debian lint types imports unit   the same, one at a time"
 	@echo "make lowest    the quicker tests with the lowest versions that pyproject.toml allows"
 	@echo "make constraints  look up newest and lowest versions anew: constraints.txt, constraints-lowest.txt"
 	@echo "make seeds     a million streams of events against the engine: SEEDS=, FIRST=, WORKERS="
 	@echo "make live-seeds  the same against the live controller on a modelled cluster"
+	@echo "make vault-seeds  savers and collections of a vault, stopped at any request while hosts are lost"
 	@echo "make lies      every lie about runs of every kind, told to the certifier"
+	@echo "make ranks     MPI ranks killed in every collective, one and several at once"
 	@echo "make fuzz      damaged files of every format, read by every command that takes them: SEED=,"
 	@echo "               COUNT=, FORMATS=, WORKERS=, BOUNDS=1; finds are kept in fuzz-finds"
 	@echo "make coverage  the tests with compilation off, and what they reach"
@@ -82,7 +85,8 @@ imports: $(DEV)/.installed
 # says otherwise.
 unit: export PYTHONDONTWRITEBYTECODE :=
 unit: $(DEV)/.installed
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) \
+	  $(if $(ROOM),tests/$(ROOM) tests/test_architecture.py)
 
 lowest: $(LOW)/.installed
 	$(LOW)/bin/python -m pytest -n $(WORKERS) -m "not slow" $(PYTEST_ARGS) $(LOWEST_TESTS)
@@ -103,8 +107,15 @@ live-seeds: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.live_seeds --first $(FIRST) --count $(SEEDS) \
 	  --workers $(WORKERS) --kept live-seeds.jsonl
 
+vault-seeds: $(DEV)/.installed
+	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.vault_seeds --first $(FIRST) --count $(SEEDS) \
+	  --workers $(WORKERS) --kept vault-seeds.jsonl
+
 lies: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.lies
+
+ranks: $(DEV)/.installed
+	PYTHONPATH=tests:. $(BIN)/python -m benchmarks.lost_ranks
 
 fuzz: $(DEV)/.installed
 	PYTHONPATH=tests:. $(BIN)/python -m fuzz --seed $(SEED) --count $(COUNT) --formats $(FORMATS) \

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from forestall.live.agent.loop import AgentSettings
-from forestall.live.agent.processes import TICKS, read_stat
-from forestall.live.agent.status import read_status
-from forestall.traces.metrics.day_files import RECORD, DaySample, encode
+from forestall.core.processes.usage import TICKS, read_stat
+from forestall.logs.metrics.day_files import RECORD, DaySample, encode
+from forestall.prediction.availability.status import read_status
+from forestall.sharing.agent.loop import AgentSettings
 
 DAY, PERIOD = 86_400, 6
 CPU, MEMORY = 0.01, 60e6

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.signal import lfilter
 
 from benchmarks.common import line, seconds
-from forestall.predict.linear.arma import fit_arma
+from forestall.prediction.models.linear.arma import fit_arma
 
 SIZE, BURN = 10_000, 2_000
 MODELS = {

@@ -16,8 +16,8 @@ from scipy import stats
 from sklearn import metrics
 
 from benchmarks.common import line, seconds
-from forestall.assess.roc import area, roc
-from forestall.assess.significance import bootstrap, compare, delong, permutation
+from forestall.prediction.assess.roc import area, roc
+from forestall.prediction.assess.significance import bootstrap, compare, delong, permutation
 
 POINTS = 1_000_000
 CASES, ILL, DRAWS = 1_019, 479, 3_000

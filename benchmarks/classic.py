@@ -14,14 +14,14 @@ import numpy as np
 from benchmarks.common import data, line, seconds
 from benchmarks.given.plain_easy import plain_easy
 from benchmarks.plain_nodes import place_by_rows
-from forestall.app.promise.simulate import simulate as fs_simulate
-from forestall.model.failures import Failures
-from forestall.model.jobs import Jobs
-from forestall.simulation.promise.parameters import Parameters
-from forestall.simulation.promise.prepare import Workload, foreseen_by, prepare_jobs
-from forestall.simulation.promise.run import Outcome, play
-from forestall.traces.generate import generate_jobs
-from forestall.traces.read import read_jobs
+from forestall.core.model.failures import Failures
+from forestall.core.model.jobs import Jobs
+from forestall.logs.generate import generate_jobs
+from forestall.logs.read import read_jobs
+from forestall.scheduling.simulate import simulate as fs_simulate
+from forestall.scheduling.simulation.parameters import Parameters
+from forestall.scheduling.simulation.prepare import Workload, foreseen_by, prepare_jobs
+from forestall.scheduling.simulation.run import Outcome, play
 from reference.classic_reference import simulate_classic
 
 POLICIES = ("fcfs", "easy", "conservative")

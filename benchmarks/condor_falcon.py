@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import ROOT
-from forestall.adapters.condor.attributes import HOURS
-from forestall.adapters.condor.config import PRE_JOB_RANK
-from forestall.adapters.condor.falcon import JobNeeds
-from forestall.adapters.condor.submit import AWAY, GuestJob, submit_text
-from forestall.app.hosts.condor import condor_config, write_ad
-from forestall.traces.streams import stream
+from forestall.core.streams import stream
+from forestall.sharing.adapters.condor.attributes import HOURS
+from forestall.sharing.adapters.condor.config import PRE_JOB_RANK
+from forestall.sharing.adapters.condor.falcon import JobNeeds
+from forestall.sharing.adapters.condor.submit import AWAY, GuestJob, submit_text
+from forestall.sharing.api.condor import condor_config, write_ad
 
 sys.path.insert(0, str(ROOT / "tests"))
 from condor_pool import trixie
@@ -136,8 +136,9 @@ def file_of(policy: str, name: str, hours: float, hour: float) -> str:
     words = ["/usr/bin/python3", "-S", "/pool/jobs/work.py", f"/pool/jobs/{name}.state",
              f"{hours}", f"{hour}", "save"]  # fmt: skip
     stores = [word for each in "abc" for word in ("--store", f"/pool/jobs/store-{each}")]
-    options = ["run", "--name", name, *stores, "--data", "2", "--parity", "1", "--signal", "USR1",
-               "--files", f"/pool/jobs/{name}.state", "--checkpoint-every", "6s"]  # fmt: skip
+    options = ["run", "--name", name, *stores, "--data", "2", "--parity", "1", "--init",
+               "--signal", "USR1", "--files", f"/pool/jobs/{name}.state",
+               "--checkpoint-every", "6s"]  # fmt: skip
     leave = 0.25 if policy == "proactive" else None
     if leave is not None:
         options += ["--leave-below", f"{leave}"]

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit
 from forestall.reliability.fits.intervals import METHODS, Method, confidence_intervals
 

@@ -19,15 +19,15 @@ import numpy as np
 
 from benchmarks import plain_forecasts as plain
 from benchmarks.common import line, seconds
-from forestall.model.hosts import HostTraces
-from forestall.model.jobs import Jobs
-from forestall.predict.semi_markov.forecast import HostCurves
-from forestall.simulation.cycle.forecasts import Forecasts
-from forestall.simulation.cycle.parameters import CycleParameters
-from forestall.simulation.cycle.prepare import prepare_guests
-from forestall.simulation.cycle.run import play_cycle
-from forestall.traces.generate.guests import LENGTHS, generate_guests
-from forestall.traces.generate.hosts import ORIGIN, host_load
+from forestall.core.model.hosts import HostTraces
+from forestall.core.model.jobs import Jobs
+from forestall.logs.generate.guests import LENGTHS, generate_guests
+from forestall.logs.generate.hosts import ORIGIN, host_load
+from forestall.prediction.models.semi_markov.forecast import HostCurves
+from forestall.sharing.simulation.forecasts import Forecasts
+from forestall.sharing.simulation.parameters import CycleParameters
+from forestall.sharing.simulation.prepare import prepare_guests
+from forestall.sharing.simulation.run import play_cycle
 
 DAY = 86_400
 LOAD = 0.25
@@ -180,7 +180,7 @@ def growth() -> None:
 
 def reference() -> None:
     """Print the ratio to the plain reference on a pool that it can bear."""
-    from simulation.cycle.cycle_reference import play
+    from sharing.simulation.cycle_reference import play
 
     hosts = hosts_of(5, 24, 300)
     for scheduler in SCHEDULERS:

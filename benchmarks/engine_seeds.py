@@ -2,8 +2,9 @@
 
     python -m benchmarks.engine_seeds [FIRST [COUNT [WORKERS]]]
 
-plays COUNT seeds from FIRST on (0, 1,000,000, 2) against the books of `engine.promise.streams`. A
-seed that breaks a rule prints its story, and belongs into `tests/engine/promise/test_streams.py`.
+plays COUNT seeds from FIRST on (0, 1,000,000, 2) against the books of `engine.streams`. A
+seed that breaks a rule prints its story, and belongs into
+`tests/scheduling/engine/test_streams.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 
-from engine.promise.streams import run
+from scheduling.engine.streams import run
 
 DEFAULTS = ("0", "1000000", "2")
 PART = 500

@@ -18,8 +18,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import line
-from forestall.engine.futures.snapshot import NEVER, Happened, QueueEvent, SchedulerRule, Snapshot
-from forestall.simulation.futures.run import make_futures, quote_futures, update_futures
+from forestall.scheduling.futures.snapshot import (
+    NEVER,
+    Happened,
+    QueueEvent,
+    SchedulerRule,
+    Snapshot,
+)
+from forestall.scheduling.simulation.futures.run import make_futures, quote_futures, update_futures
 
 JOBS, NODES, FUTURES = 5000, 10_000, 256
 

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from forestall.app.site.futures.question import FuturesQuestion
-from forestall.app.site.futures.queue import SiteQueue, queue_at
-from forestall.app.site.futures.study import played
-from forestall.app.site.given import GivenRecords
-from forestall.app.site.sources import gather
-from forestall.engine.futures.futures import quantiles
-from forestall.model.site.job_records import NEVER
-from forestall.model.site.site_records import SiteRecords
+from forestall.core.model.job_records import NEVER
+from forestall.scheduling.futures.futures import quantiles
+from forestall.site.futures.question import FuturesQuestion
+from forestall.site.futures.queue import SiteQueue, queue_at
+from forestall.site.futures.study import played
+from forestall.slurm.records.site_records import SiteRecords
+from forestall.slurm.sources.given import GivenRecords
+from forestall.slurm.sources.sources import gather
 
 MOMENTS: Final = 30
 FUTURES: Final = 64

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from forestall.model.failures import Failures
+from forestall.core.model.failures import Failures
 
 CASES = (
     ("promise", 10_000, 128),

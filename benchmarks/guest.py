@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 
 from benchmarks.common import ROOT
-from forestall.live.agent.processes import PAGE, TICKS, all_processes, read_stat
-from forestall.live.guest.files import GuestState
+from forestall.core.processes.files import GuestState
+from forestall.core.processes.usage import PAGE, TICKS, all_processes, read_stat
 
 sys.path.insert(0, str(ROOT / "tests"))
-from live.guest.managed import PYTHON, managed, wait_for
+from sharing.guest.managed import PYTHON, managed, wait_for
 
 ROUNDS, WINDOW = 12, 1.0
 SPAN = 60

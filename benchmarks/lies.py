@@ -2,7 +2,7 @@
 
     python -m benchmarks.lies [--runs NAME,...] [--seed N] [--workers N]
 
-Changes each field of each file of the runs in `tests/app/runs/falsified.py`, one at a time, by a
+Changes each field of each file of the runs in `tests/runs/falsified.py`, one at a time, by a
 little and by much, and takes away each key, some rows and each file, each time with a manifest that
 fits. What the certifier neither finds nor lists as what it cannot check is printed, and makes the
 exit code 1.
@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 from pathlib import Path
 
-from app.runs.falsified import RUNS, fates, lies, make, prepare
+from runs.falsified import RUNS, fates, lies, make, prepare
 
 
 def told_of(name: str, root: Path, seed: int) -> dict[str, list[str]]:

@@ -21,10 +21,10 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.live_load import GUARD, BusySite, ReadSite, Spent, failures, quiet_quotes
-from forestall.adapters.slurm.control.by_commands import SlurmLimits
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.slurm.controller import Controller
-from forestall.live.slurm.outlook import ListedForecasts
+from forestall.prediction.watching.foreseen import ListedForecasts
+from forestall.slurm.control.by_commands import SlurmLimits
 
 CYCLES = 3
 LARGEST = 2**31

@@ -29,16 +29,16 @@ from statistics import median, quantiles
 from benchmarks.common import line
 from benchmarks.live_site import AnsweredSite
 from benchmarks.slurm_look import look, many
-from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
+from forestall.core.model.faults import WriteError, WriteFault
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.controller import Controller
-from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
-from forestall.model.cluster.actions import Action, ActionResult
-from forestall.model.cluster.faults import WriteError, WriteFault
-from forestall.model.cluster.nouns import ClusterJob, ClusterNode, ClusterSnapshot
-from forestall.model.cluster.standing import Standing
+from forestall.prediction.watching.foreseen import ListedForecasts, NodeForecast
+from forestall.slurm.cluster.actions import Action, ActionResult
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterNode, ClusterSnapshot
+from forestall.slurm.cluster.standing import Standing
+from forestall.slurm.control.by_commands import SlurmCommands, SlurmLimits
 
 DEFAULTS = (10_000, 5_000, 20, 1_000)
 T0 = 1_800_000_000

@@ -1,6 +1,6 @@
 """A busy cluster as Slurm's own commands tell it: programs in a folder, each prints a file.
 
-The entries are those of real clusters of Slurm 26.05 (`tests/adapters/slurm/recorded`) under other
+The entries are those of real clusters of Slurm 26.05 (`tests/slurm/recorded`) under other
 names. What a controller asks is answered in no time, and each question leaves a line; `told` writes
 what the cluster is like at a moment. Of the nodes each answers again (load, free memory) about
 every 100 s, as `SlurmdTimeout` has it; priorities of jobs that wait change every 5 minutes.
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.common import ROOT
-from forestall.model.cluster.nouns import ClusterJob, ClusterNode
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterNode
 
-RECORDED: Final = ROOT / "tests/adapters/slurm/recorded/26.05"
+RECORDED: Final = ROOT / "tests/slurm/recorded/26.05"
 PINGED: Final = 100
 """s between two answers of a node's daemon."""
 RANKED: Final = 300

@@ -19,21 +19,21 @@ import tempfile
 import time
 from pathlib import Path
 
+from forestall.core.model.errors import InputError
+from forestall.core.model.live.desk import JobOrder
+from forestall.core.model.live.intents import Role
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.rows import CycleRow, PromiseRow, RunRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller, ControllerSettings
-from forestall.live.slurm.outlook import ListedForecasts
 from forestall.live.slurm.site_book import SiteBook
-from forestall.model.errors import InputError
-from forestall.model.live.desk import JobOrder
-from forestall.model.live.intents import Role
-from forestall.simulation.slurm.cluster import ModelCluster
-from forestall.simulation.slurm.settings import WorldSettings
-from forestall.simulation.slurm.world import SlurmWorld
-from forestall.simulation.slurm.writes import ME
+from forestall.prediction.watching.foreseen import ListedForecasts
+from forestall.slurm.simulation.cluster import ModelCluster
+from forestall.slurm.simulation.settings import WorldSettings
+from forestall.slurm.simulation.world import SlurmWorld
+from forestall.slurm.simulation.writes import ME
 
 CYCLE = 3600
 MONTH = 30 * 86_400

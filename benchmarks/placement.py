@@ -2,7 +2,7 @@
 
 `python -m benchmarks.placement [SEEDS] [FIRST]`
 
-Each seed is a world of 120 days (`tests/decide/vault/store_worlds.py`): 6 to 10 hosts in rooms that
+Each seed is a world of 120 days (`tests/vaults/rules/store_worlds.py`): 6 to 10 hosts in rooms that
 go dark together, the compute host with one of them; bandwidths that drift, follow the day and fall
 while a host is loaded; an hourly save. Printed is the time lost, storing and work for which there
 was no checkpoint, and by how much of its net benefit, work saved less time lost, the best fixed
@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from statistics import mean, median
 
 from benchmarks import common
-from decide.vault import store_worlds
+from vaults.rules import store_worlds
 
 AIM = 0.1
 

@@ -14,8 +14,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats
-from forestall.predict.semi_markov.forecast import HostCurves, HostPast, Outlook, pool
+from forestall.core.model.arrays import Floats
+from forestall.prediction.models.semi_markov.forecast import HostCurves, HostPast, Outlook, pool
 
 RUNNING, OTHER, FAILED = 2, 0, 1
 
@@ -204,7 +204,7 @@ def foresee(runs, known, samples, begins, past, room, alike, share, alive):
 def foretold(
     hosts: Sequence[HostPast], start: int, steps: int, *, days: int, pooled: bool = True
 ) -> Outlook:
-    """Return the outlook of hosts, as `forestall.predict.semi_markov.forecast.foretold` does."""
+    """Return the outlook of hosts, as `semi_markov.forecast.foretold` does."""
     history = hosts[0].history
     step = history.runs.period
     share = np.empty((len(hosts), RUNNING, steps))
@@ -227,7 +227,7 @@ def foretold(
 def curves(
     share: Floats, reliability: Floats, speed: Floats, step: int, *, memory: int = 0
 ) -> HostCurves:
-    """Return the curves of hosts, as `forestall.predict.semi_markov.forecast.curves` does."""
+    """Return the curves of hosts, as `semi_markov.forecast.curves` does."""
     steps = share.shape[-1]
     between = (reliability[..., :-1] + reliability[..., 1:]) / 2
     fresh = np.zeros(steps)

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from benchmarks.common import data, line, seconds
-from forestall.predict.trace import TracePredictor
-from forestall.simulation.kit.failures import prepare_failures
-from forestall.simulation.promise.parameters import Parameters
-from forestall.simulation.promise.prepare import foreseen_by, prepare_jobs
-from forestall.simulation.promise.run import play
-from forestall.traces.read import read_failures, read_jobs
+from forestall.core.world.failures import prepare_failures
+from forestall.logs.read import read_failures, read_jobs
+from forestall.prediction.models.trace import TracePredictor
+from forestall.scheduling.simulation.parameters import Parameters
+from forestall.scheduling.simulation.prepare import foreseen_by, prepare_jobs
+from forestall.scheduling.simulation.run import play
 from reference.promise_reference import simulate_promise
 
 LOGS = {

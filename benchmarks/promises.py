@@ -19,12 +19,12 @@ import time
 import numpy as np
 
 from benchmarks.common import data, line
-from forestall.app.site.promises.pictures import points, times
-from forestall.app.site.promises.study import Question, study
-from forestall.app.site.promises.yardsticks import BOOK
-from forestall.app.site.swf_jobs import accounting_of_swf
-from forestall.assess.pinball import SHOWN
-from forestall.model.ledger import QUESTIONS
+from forestall.core.model.ledger import QUESTIONS
+from forestall.prediction.assess.pinball import SHOWN
+from forestall.site.promises.pictures import points, times
+from forestall.site.promises.study import Question, study
+from forestall.site.promises.yardsticks import BOOK
+from forestall.slurm.sources.swf_jobs import accounting_of_swf
 
 LOGS = (
     "swf-misc/KTH-SP2-1996-2.swf.gz",

@@ -20,19 +20,20 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.common import data
 from benchmarks.promises import LOGS, WITH_WAITS
-from forestall.app.site.swf_jobs import accounting_of_swf
-from forestall.assess.pinball import LEVELS, SHOWN, pinball, quantile_scores
-from forestall.model.failures import Failures
-from forestall.model.jobs import Jobs
-from forestall.predict.turnaround.book_state import START
-from forestall.predict.turnaround.learned import LEVELS as LEARNED
-from forestall.predict.turnaround.learned import learn_quantiles, turnarounds
-from forestall.predict.turnaround.queue_features import FEATURES, queue_features
-from forestall.predict.turnaround.replay import mixed_levels, replay
-from forestall.predict.turnaround.tasks import Tasks, tasks_of
-from forestall.simulation.promise.parameters import Parameters
-from forestall.simulation.promise.prepare import foreseen_by, prepare_jobs
-from forestall.simulation.promise.run import play
+from forestall.core.model.failures import Failures
+from forestall.core.model.jobs import Jobs
+from forestall.prediction.assess.pinball import LEVELS, SHOWN, pinball, quantile_scores
+from forestall.scheduling.simulation.parameters import Parameters
+from forestall.scheduling.simulation.prepare import foreseen_by, prepare_jobs
+from forestall.scheduling.simulation.run import play
+from forestall.site.learning.turnaround.book_state import START
+from forestall.site.learning.turnaround.learned import LEVELS as LEARNED
+from forestall.site.learning.turnaround.learned import learn_quantiles
+from forestall.site.learning.turnaround.queue_features import FEATURES, queue_features
+from forestall.site.learning.turnaround.replay import mixed_levels, replay
+from forestall.site.learning.turnaround.targets import turnarounds
+from forestall.site.learning.turnaround.tasks import Tasks, tasks_of
+from forestall.slurm.sources.swf_jobs import accounting_of_swf
 
 PLAIN = (
     "limit", "size", "hour_of_day", "day_of_week", "user_last_turnaround", "user_last_wait",

@@ -34,7 +34,7 @@ STAMP = "%Y-%m-%d-%H.%M.%S.%f"
 OURS = """
 import json, resource, sys, time
 start = time.perf_counter()
-from forestall.traces.ras import pipeline, read_ras
+from forestall.logs.ras import pipeline, read_ras
 log = read_ras(sys.argv[1])
 read = time.perf_counter() - start
 done = pipeline(log)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.common import line, seconds
-from forestall.traces.generate import generate_jobs
-from forestall.traces.jobs.swf import read_swf, write_swf
+from forestall.logs.generate import generate_jobs
+from forestall.logs.jobs.swf import read_swf, write_swf
 
 LINES = 1_000_000
 

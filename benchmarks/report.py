@@ -16,9 +16,10 @@ import time
 from pathlib import Path
 
 from benchmarks.given.slurm_rows import write_rows
-from forestall.app.site import report, sources
-from forestall.app.site.advice import advice
-from forestall.app.site.sources import GivenRecords
+from forestall.site import report
+from forestall.site.advice import advice
+from forestall.slurm.sources import sources
+from forestall.slurm.sources.sources import GivenRecords
 
 
 def main() -> None:

@@ -20,9 +20,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cli.vault import test_run
-from cli.vault.test_run import Site
 from criu_program import criu
+from vaults.commands import test_run
+from vaults.commands.test_run import Site
 
 KILLS = 8
 OVER = re.compile(r"ended with code [05]$", re.MULTILINE)

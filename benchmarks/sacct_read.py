@@ -31,7 +31,7 @@ SLICE = 200_000
 OURS = """
 import json, resource, sys, time
 start = time.perf_counter()
-from forestall.adapters.slurm.jobs import read_sacct
+from forestall.slurm.jobs import read_sacct
 read = read_sacct(sys.argv[1])
 wall, spent = time.perf_counter() - start, time.process_time()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

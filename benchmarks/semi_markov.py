@@ -13,9 +13,9 @@ import time
 import numpy as np
 
 from benchmarks.common import line, seconds
-from forestall.predict.semi_markov import SemiMarkov
-from forestall.predict.semi_markov.learning import DAY, MONDAY, learn_host, learn_hosts
-from forestall.predict.semi_markov.states import host_states
+from forestall.prediction.models.semi_markov import SemiMarkov
+from forestall.prediction.models.semi_markov.learning import DAY, MONDAY, learn_host, learn_hosts
+from forestall.prediction.models.semi_markov.states import host_states
 
 STEPS = 7200
 HOSTS = 1000

@@ -1,6 +1,6 @@
 """One look at a large cluster: from Slurm's answers to a snapshot, without Slurm's own time.
 
-The answers are those that real clusters gave (`tests/adapters/slurm/recorded`), with their entries
+The answers are those that real clusters gave (`tests/slurm/recorded`), with their entries
 repeated under other names. A first look reads all of it; the next one, in which a third of the
 nodes and a tenth of the jobs tell something new, reads only these.
 
@@ -18,11 +18,11 @@ from itertools import cycle, islice
 from typing import Any
 
 from benchmarks.common import ROOT
-from forestall.adapters.slurm.control import documents, entries
-from forestall.adapters.slurm.control.lines import nodes_of_lines
-from forestall.model.cluster.looks import LookAnswers, snapshot
+from forestall.slurm.cluster.looks import LookAnswers, snapshot
+from forestall.slurm.control import documents, entries
+from forestall.slurm.control.lines import nodes_of_lines
 
-RECORDED = ROOT / "tests/adapters/slurm/recorded"
+RECORDED = ROOT / "tests/slurm/recorded"
 TIMES = 5
 
 

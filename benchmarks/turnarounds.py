@@ -10,12 +10,12 @@ import time
 import numpy as np
 
 from benchmarks.common import data
-from forestall.app.site.swf_jobs import accounting_of_swf
-from forestall.predict.turnaround import book_state as kinds
-from forestall.predict.turnaround.learned import LEVELS, fitting_times, learn_quantiles
-from forestall.predict.turnaround.learner import TurnaroundLearner
-from forestall.predict.turnaround.replay import replay
-from forestall.predict.turnaround.tasks import tasks_of
+from forestall.site.learning.turnaround import book_state as kinds
+from forestall.site.learning.turnaround.learned import LEVELS, fitting_times, learn_quantiles
+from forestall.site.learning.turnaround.learner import TurnaroundLearner
+from forestall.site.learning.turnaround.replay import replay
+from forestall.site.learning.turnaround.tasks import tasks_of
+from forestall.slurm.sources.swf_jobs import accounting_of_swf
 
 LOG = "swf-misc/KTH-SP2-1996-2.swf.gz"
 

@@ -1,16 +1,22 @@
 """The vault beside restic and borg, and beside its own slowest stage.
 
-    python -m benchmarks.vault [versions] [pipeline] [memory] [--mib N] [--folder DIR]
+    python -m benchmarks.vault [versions] [files] [pipeline] [memory] [hung] [--mib N] [--files N]
+        [--folder DIR]
 
 `versions`: N MiB (1,024) that no compression helps, then a version with a tenth of it rewritten in
 pieces of 128 KiB and a few bytes put in at the front; both are saved, and the second one restored.
 Bytes stored by each save, processor and wall seconds: medians of three rounds in which the tools
 take turns, after a file of the size of all has been written and removed. forestall stores parity
 (3 + 2), the others none; all without encryption as far as they allow it (restic always encrypts).
+`files`: N small files (100,000) of up to 4 KB in folders of 100: saved, a tenth of them rewritten,
+saved again and restored; seconds of the processor and of the clock, and ratios to ours.
 `pipeline`: a save of noise that half compresses, and one of compiled code, beside their slowest
 stage alone: compression, in processor seconds and, as a busy machine leaves little, wall seconds;
 what a save of a kilobyte takes, which is the start of the program, is named and taken off.
 `memory`: most memory that a save and a restore of N MiB (16,384) have at once.
+`hung`: a save of N MiB (16) on four hosts, one of which accepts connections and never answers, and
+the same without that one; beside restic with a server that does so, and borg with such an ssh: each
+has one repository and nothing to go on with, so they are stopped after a minute.
 
 What is restored is compared byte for byte. Tools that are not installed are left out, and named.
 """
@@ -22,6 +28,8 @@ import filecmp
 import os
 import resource
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -44,6 +52,8 @@ REWRITTEN: Final = 0.1
 ROUNDS: Final = 3
 BALLAST: Final = 5
 """Times the size of a version that both versions, a store and what is restored take at once."""
+CAP: Final = 60.0
+"""s after which a program is stopped that waits for a host."""
 SHIFT: Final = b"a shift of 23 bytes ..."
 
 
@@ -82,12 +92,13 @@ def tools(folder: Path) -> list[Tool]:
     ours = [sys.executable, "-m", "forestall", "checkpoint"]
     found = [Tool(
         "forestall, 3 + 2", folder / "forestall", [],
-        lambda source, name: [*ours, "save", str(source), *stores, "--label=x", "--json"],
+        lambda source, name: [*ours, "save", str(source), *stores, "--label=x", "--json", "--init"],
         lambda name, to: [*ours, "restore", "latest", *stores, f"--to={to}", "--json"],
         # Compiled once and kept, as in an installation.
         {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "compiled")},
     )]  # fmt: skip
-    found[0].run([*ours, "save", __file__, f"--store={folder / 'none'}", "--data=1", "--parity=0"])
+    alone = ["--data=1", "--parity=0", "--init"]
+    found[0].run([*ours, "save", __file__, f"--store={folder / 'none'}", *alone])
     if shutil.which("restic"):
         at = folder / "restic"
         call = ["restic", "-q", "--no-cache", f"--repo={at}"]
@@ -204,6 +215,66 @@ def told_versions(figures: dict[str, list[float]], size: float) -> None:
               f"{wall:.2f} and {ours[7] / other[7]:.2f}")  # fmt: skip
 
 
+SMALL: Final = 4000
+"""Bytes of the largest small file."""
+IN_FOLDER: Final = 100
+
+
+def write_files(folder: Path, count: int) -> list[Path]:
+    """Write small files; return their paths."""
+    chance, paths = np.random.default_rng(35), []
+    for number in range(count):
+        path = folder / f"{number // IN_FOLDER // 20}" / f"{number // IN_FOLDER}" / f"{number}"
+        if number % IN_FOLDER == 0:
+            path.parent.mkdir(parents=True)
+        path.write_bytes(chance.bytes(int(chance.integers(100, SMALL))))
+        paths.append(path)
+    return paths
+
+
+def files(folder: Path, count: int) -> None:
+    """Print what many small files take with each tool, one after the other."""
+    source, used = folder / "source" / "data", tools(folder)
+    paths = write_files(source, count)
+    changed = paths[:: round(1 / REWRITTEN)]
+    print(f"{count:,} files, {sum(path.stat().st_size for path in paths) / 1e6:,.0f} MB; then "
+          f"{len(changed):,} of them rewritten")  # fmt: skip
+    heads = [f"{what}, {unit}" for unit in ("cpu s", "wall s")
+             for what in ("1st", "2nd", "restore")]  # fmt: skip
+    print(f"{'':<24}" + "".join(f"{head:>16}" for head in heads) + f"{'load':>8}")
+    ours: list[float] = []
+    for tool in used:
+        figures = one_round_of_files(tool, source, changed, folder / "again")
+        ours = ours or figures
+        print(f"{tool.name:<24}" + "".join(f"{one:>16.2f}" for one in figures)
+              + f"{os.getloadavg()[0]:>8.1f}", flush=True)  # fmt: skip
+        if figures is not ours:
+            ratios = (mine / other for mine, other in zip(ours, figures, strict=True))
+            print(f"{'  forestall, of that':<24}" + "".join(f"{one:>16.2f}" for one in ratios))
+
+
+def one_round_of_files(tool: Tool, source: Path, changed: Sequence[Path], to: Path) -> list[float]:
+    """Save, change some and save again, restore; return seconds of the processor for each, and of
+    the clock."""
+    for call in tool.begin:
+        tool.run(call)
+    os.sync()
+    spent = [tool.run(tool.save(source, "v1"))]
+    for number, path in enumerate(changed):
+        path.write_bytes(b"%d of %s" % (number, tool.name.encode()))
+    os.sync()
+    spent.append(tool.run(tool.save(source, "v2")))
+    to.mkdir()
+    os.sync()
+    spent.append(tool.run(tool.restore("v2", to), cwd=to))
+    again = next(path for path in to.rglob("data") if path.is_dir())
+    same = subprocess.run(["diff", "-rq", source, again], capture_output=True, check=False)
+    assert not same.returncode, f"{tool.name} restored something else"
+    for folder in (to, tool.store, tool.store.parent / "borg-base"):
+        shutil.rmtree(folder, ignore_errors=True)
+    return [cpu for cpu, _ in spent] + [wall for _, wall in spent]
+
+
 def write_half(path: Path, mib: int) -> None:
     """Write data that compresses to half its size."""
     chance = np.random.default_rng(20)
@@ -279,6 +350,46 @@ def one_pipeline(path: Path, tool: Tool, name: str) -> None:
     )
 
 
+def hung(folder: Path, mib: int) -> None:
+    """Print what a host costs that accepts connections and never answers."""
+    path, ours = folder / "noise", [sys.executable, "-m", "forestall", "checkpoint"]
+    path.write_bytes(np.random.default_rng(21).bytes(mib * MIB))
+    stores = [f"--store={folder / name}" for name in "abc"]
+    there = f"--store={folder / 'd'}"
+    code, state = ["--data=2", "--parity=1", "--json"], {"XDG_STATE_HOME": str(folder / "state")}
+    tool = Tool("forestall", folder, [], lambda *_: [], lambda *_: [],
+                state | {"FORESTALL_STORAGE_TOKEN": "none"})  # fmt: skip
+    tool.run([*ours, "init", *stores, there])
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        more = [*stores, f"--store=forestall://{address}"]
+        walls = np.array([
+            [tool.run([*ours, "save", str(path), *where, *code, f"--label={k}-{turn}"])[1]
+             for k, where in enumerate(([*stores, there], more))] for turn in range(ROUNDS)
+        ])  # fmt: skip
+        whole, waits = np.median(walls, axis=0)
+        print(f"forestall, 2 + 1, {mib:,} MiB: {whole:.1f} s on four hosts, {waits:.1f} s where "
+              f"one hangs: {waits / whole:.1f} times, {waits - whole:.1f} s more; load "
+              f"{os.getloadavg()[0]:.1f}", flush=True)  # fmt: skip
+        others = {
+            "restic": ["restic", "-q", f"--repo=rest:http://{address}/", "backup", str(path)],
+            "borg": ["borg", "create", f"ssh://{address}/./at::one", str(path)],
+        }
+        hangs = {"RESTIC_PASSWORD": "none", "BORG_RSH": "sh -c 'sleep 600'"}
+        for name, call in others.items():
+            if shutil.which(name):
+                begun = time.perf_counter()
+                with subprocess.Popen(call, env=os.environ | hangs, start_new_session=True,
+                                      stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL) as process:  # fmt: skip
+                    try:
+                        told = f"ends with {process.wait(CAP)}"
+                    except subprocess.TimeoutExpired:
+                        os.killpg(process.pid, signal.SIGKILL)
+                        told = "waits on"
+                print(f"{name}: nothing saved; after {time.perf_counter() - begun:.0f} s it {told}")
+
+
 def compression_alone(path: Path) -> tuple[int, float, float]:
     """Return the bytes of a file's distinct chunks, compressed as a save does it, and the
     processor's seconds and the clock's."""
@@ -302,14 +413,16 @@ def main(arguments: list[str]) -> None:
     known = argparse.ArgumentParser(description=__doc__)
     known.add_argument("what", nargs="*", default=[])
     known.add_argument("--mib", type=int, default=None)
+    known.add_argument("--files", type=int, default=100_000)
     known.add_argument("--folder", type=Path, default=None)
     asked = known.parse_args(arguments)
-    every = {"versions": (versions, 1024), "pipeline": (pipeline, 1024), "memory": (memory, 16_384)}
+    every = {"versions": (versions, 1024), "files": (files, 0), "pipeline": (pipeline, 1024),
+             "memory": (memory, 16_384), "hung": (hung, 16)}  # fmt: skip
     for name in asked.what or every:
         folder = Path(tempfile.mkdtemp(dir=asked.folder))
         try:
             run, mib = every[name]
-            run(folder, asked.mib or mib)
+            run(folder, asked.files if run is files else asked.mib or mib)
         finally:
             shutil.rmtree(folder)
 

@@ -19,17 +19,17 @@ import numba
 import numpy as np
 
 from benchmarks.common import line, seconds
-from forestall.decide.virtual import fleet_kernels as fleets
-from forestall.decide.virtual import placement_kernels as placement
-from forestall.model.predictions import Predictions
-from forestall.simulation.kit.failures import prepare_failures
-from forestall.simulation.virtual.outcome import VirtualOutcome
-from forestall.simulation.virtual.parameters import VirtualParameters
-from forestall.simulation.virtual.prepare import prepare_virtual
-from forestall.simulation.virtual.run import play_virtual
-from forestall.traces.generate.failures import generate_failures
-from forestall.traces.generate.tasks import JOBS, generate_task_jobs
-from forestall.traces.predictions import perfect, synthetic
+from forestall.core.model.predictions import Predictions
+from forestall.core.world.failures import prepare_failures
+from forestall.logs.generate.failures import generate_failures
+from forestall.logs.generate.tasks import JOBS, generate_task_jobs
+from forestall.logs.predictions import perfect, synthetic
+from forestall.machines.rules import fleet_kernels as fleets
+from forestall.machines.rules import placement_kernels as placement
+from forestall.machines.simulation.outcome import VirtualOutcome
+from forestall.machines.simulation.parameters import VirtualParameters
+from forestall.machines.simulation.prepare import prepare_virtual
+from forestall.machines.simulation.run import play_virtual
 
 PAPER = 0.765
 LOAD = 0.7
@@ -78,7 +78,7 @@ def spent(given: Any) -> tuple[float, VirtualOutcome]:
 
 def year() -> None:
     """Print a line for each strategy, and rate: the run alone, and with files and report."""
-    from forestall.app.virtual.simulate import simulate_virtual
+    from forestall.machines.simulate import simulate_virtual
 
     jobs = generate_task_jobs(1, load=LOAD)
     print(f"the paper's year, {len(jobs):,} jobs, {int(jobs.size.sum()):,} tasks, load {LOAD}")
@@ -236,7 +236,7 @@ def choice() -> None:
 
 def reference() -> None:
     """Print the ratio to the plain reference on a machine that it can bear."""
-    from simulation.virtual.virtual_reference import simulate_plainly
+    from machines.simulation.virtual_reference import simulate_plainly
 
     small = {"nodes": 16}
     for strategy, alpha in STRATEGIES[:3]:

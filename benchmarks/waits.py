@@ -16,11 +16,11 @@ import time
 import numpy as np
 
 from benchmarks.common import data
-from forestall.assess.coverage import Coverage, Outcomes, coverage, held_share, in_burst
-from forestall.predict.waits.classes import Classes, classify
-from forestall.predict.waits.online import BoundRule, QuotedBounds, WaitHistory, replay
-from forestall.traces.jobs.swf import read_swf_file
-from predict.waits.plain_waits import plain_replay
+from forestall.logs.jobs.swf import read_swf_file
+from forestall.prediction.assess.coverage import Coverage, Outcomes, coverage, held_share, in_burst
+from forestall.site.learning.waits.classes import Classes, classify
+from forestall.site.learning.waits.online import BoundRule, QuotedBounds, WaitHistory, replay
+from reference.plain_waits import plain_replay
 
 LOGS = {
     "KTH": "swf-misc/KTH-SP2-1996-2.swf.gz",

@@ -45,8 +45,8 @@ def main(folder: Path) -> None:
 
 def quotes(folder: Path) -> None:
     """Draw what was promised and what was kept for the jobs of HPC2N."""
-    from forestall.app.site.promises.pictures import reliability
-    from forestall.app.site.promises.study import Question, study
+    from forestall.site.promises.pictures import reliability
+    from forestall.site.promises.study import Question, study
 
     log = Path(os.environ.get("FORESTALL_DATA", ".")) / "swf-misc" / HPC2N
     if not log.is_file():
@@ -104,9 +104,9 @@ def laws(folder: Path) -> None:
 
 def queues(folder: Path) -> None:
     """Draw the trade-off of the page on queues: its cluster, and the tutorial's jobs."""
-    from forestall.app.reliability.design.design import design
-    from forestall.app.reliability.design.report import tradeoff
-    from forestall.traces.jobs.swf import write_swf
+    from forestall.logs.jobs.swf import write_swf
+    from forestall.reliability.report.design.design import design
+    from forestall.reliability.report.design.report import tradeoff
 
     page = (HERE.parent / "how-to" / "reliability" / "design-queues.md").read_text(encoding="utf-8")
     shown = page.split("```toml\n")[1].split("```")[0]
@@ -124,9 +124,9 @@ def shared_hosts(folder: Path) -> None:
     have hours of their own."""
     import polars as pl
 
-    from forestall.app.cycle.figures import length_lines
-    from forestall.app.cycle.simulate import SharedHosts
-    from forestall.traces.host_traces import host_traces_of_metrics
+    from forestall.logs.host_traces import host_traces_of_metrics
+    from forestall.sharing.report.figures import length_lines
+    from forestall.sharing.simulate import SharedHosts
 
     rows = []
     for seed in SEEDS:
@@ -152,10 +152,10 @@ NAMES = ("rate", "recency", "periodic", "renewal", "semi-markov", "neural", "rul
 def predictors(folder: Path) -> None:
     """Judge predictors on the year of failures of the page on them, and draw what each is worth."""
 
-    from forestall.app.judge.predictors.report import benefit_figure, plot_predictors
-    from forestall.app.judge.predictors.study import study_of
-    from forestall.app.judge.questions import How, Stakes
-    from forestall.traces.generate import Bursts
+    from forestall.logs.generate import Bursts
+    from forestall.prediction.judge.predictors.report import benefit_figure, plot_predictors
+    from forestall.prediction.judge.predictors.study import study_of
+    from forestall.prediction.judge.questions import How, Stakes
 
     year = fs.generate_failures(
         NODES, 365, SEED, rate_per_year=1021, heterogeneity=1.0, bursts=Bursts(share=0.2)
@@ -167,10 +167,10 @@ def predictors(folder: Path) -> None:
 
 def acting(folder: Path) -> None:
     """Draw what acting on memory brings on the machine of the page on metrics."""
-    from forestall.app.judge.jobs.judge import study
-    from forestall.app.judge.questions import JobStudySettings
-    from forestall.assess.figures_benefit import plot_benefit
-    from forestall.traces.generate.memory import generate_memory, write_scenario
+    from forestall.logs.generate.memory import generate_memory, write_scenario
+    from forestall.prediction.assess.figures_benefit import plot_benefit
+    from forestall.prediction.judge.jobs.judge import study
+    from forestall.prediction.judge.questions import JobStudySettings
 
     with TemporaryDirectory() as name:
         made = Path(name)

@@ -62,7 +62,7 @@ PAGES = {
                    "assess predictors failures.csv --predictors rate,renewal --out judged"),
 }  # fmt: skip
 """By kind: the page, what stands at its top, and the commands that write it."""
-LIVE = "serve --simulated --nodes 64 --speed 60 --port 0 --json"
+LIVE = "serve --simulated --nodes 64 --clock-speed 60 --port 0 --json"
 NAMES = ("train", "render", "flow", "genome", "weather")
 
 

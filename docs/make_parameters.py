@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from forestall.app.runs.models import MODELS
-from forestall.cli.choice import Choice
-from forestall.cli.runs.parameters import MODEL, PANELS, parameter_choices
-from forestall.model.settings import Kind, Parameter
-from forestall.model.spelling import named
-from forestall.model.units import MAX_SECONDS, exact_duration
+from forestall.core.commands.questions import metavar_of
+from forestall.core.commands.spellings import spelled as typed
+from forestall.core.model.settings import Kind, Parameter
+from forestall.core.model.spelling import named
+from forestall.core.model.units import MAX_SECONDS, exact_duration
+from forestall.runs.commands.parameters import MODEL, PANELS, parameter_options
+from forestall.runs.models import MODELS
 
 REFERENCE = Path(__file__).parent / "reference"
 PAGES = (
@@ -45,11 +46,11 @@ def table(name: str) -> str:
         rows = [row(one) for one in MODELS[name].declared.values()]
         return lines(("field", "default", "allowed", "meaning"), rows)
     shared = name == "run"
-    chosen = [MODEL, *parameter_choices()] if shared else parameter_choices()
-    wanted = [one for one in chosen if (one.panel in PANELS.values()) == shared]
+    chosen = [MODEL, *parameter_options()] if shared else parameter_options()
+    wanted = [one for one in chosen if (one.setting.group in PANELS.values()) == shared]
     return lines(
         ("option", "what"),
-        [option(one) for one in wanted if shared or one.panel.startswith(name)],
+        [option(one) for one in wanted if shared or one.setting.group.startswith(name)],
     )
 
 
@@ -126,16 +127,18 @@ def amount(one: Parameter, value: float | None) -> str:
     return f"{number:,} {one.setting.unit}".strip()
 
 
-def option(one: Choice) -> tuple[str, ...]:
+def option(one: Parameter) -> tuple[str, ...]:
     """Return an option as it is typed, and its help."""
-    spelled = [one.spelling]
-    if one.flag and one.on:
-        spelled.append(f"--no-{one.spelling[2:]}")
-    if not one.flag:
-        shown = one.name.upper() if one.choices else one.metavar.replace("|", "\\|")
-        spelled = [f"{one.spelling} {shown}"]
-    choices = f" One of {', '.join(map(code, one.choices))}." if one.choices else ""
-    return ", ".join(map(code, spelled)), one.help.replace("|", "\\|") + choices
+    name, told = typed(one.name), "" if one.setting.shown else "|".join(one.choices)
+    spelled = [name]
+    if one.kind is not Kind.FLAG:
+        shown = one.name.upper() if told else (one.setting.shown or metavar_of(one))
+        spelled = [f"{name} {shown}".replace("|", "\\|")]
+    elif one.default is True:
+        spelled.append(f"--no-{name[2:]}")
+    choices = f" One of {', '.join(map(code, one.choices))}." if told else ""
+    meaning = named(one.setting.help, typed).replace("|", "\\|").rstrip(".")
+    return ", ".join(map(code, spelled)), f"{meaning}.{choices}"
 
 
 if __name__ == "__main__":

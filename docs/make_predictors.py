@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import forestall as fs
-from forestall.app.judge.predictors import judge as judging
-from forestall.app.judge.predictors.judge import JudgedPredictor, Task, task_of
-from forestall.app.judge.predictors.report import rows as table_rows
-from forestall.app.judge.predictors.study import PredictorStudy, summary_of
-from forestall.app.judge.questions import How, Stakes
-from forestall.app.judge.value import ReplayedWorkload, held_out, replayed
-from forestall.model.observations import Observations
-from forestall.traces.observed import observed
+from forestall.core.model.observations import Observations
+from forestall.logs.observed import observed
+from forestall.prediction.judge.predictors import judge as judging
+from forestall.prediction.judge.predictors.judge import JudgedPredictor, Task, task_of
+from forestall.prediction.judge.predictors.report import rows as table_rows
+from forestall.prediction.judge.predictors.study import PredictorStudy, summary_of
+from forestall.prediction.judge.questions import How, Stakes
+from forestall.runs.value import ReplayedWorkload, held_out, replayed
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "predictors"
@@ -62,7 +62,7 @@ def plain(path: str) -> Callable[[], Observations]:
 
 def marconi() -> Observations:
     """Return Marconi100's restarts and daily metrics."""
-    from forestall.traces.metrics.read import read_metrics
+    from forestall.logs.metrics.read import read_metrics
 
     path = DATA / "m100-node-daily" / "m100_node_daily.csv.xz"
     return observed(fs.read_failures(path), metrics=read_metrics(path))
@@ -70,7 +70,7 @@ def marconi() -> Observations:
 
 def backblaze() -> Observations:
     """Return Backblaze's failed drives and SMART values."""
-    from forestall.traces.metrics.read import read_metrics
+    from forestall.logs.metrics.read import read_metrics
 
     path = next((DATA / "backblaze-2013q2").glob("*.csv.xz"))
     return observed(fs.read_failures(path), metrics=read_metrics(path))
@@ -80,8 +80,8 @@ def ras(path: str, level: str) -> Callable[[], Observations]:
     """Return the reader of an event log, filtered to failures of places of a level."""
 
     def read() -> Observations:
-        from forestall.traces.ras.pipeline import pipeline
-        from forestall.traces.ras.read import read_ras
+        from forestall.logs.ras.pipeline import pipeline
+        from forestall.logs.ras.read import read_ras
 
         log = read_ras(DATA / path)
         return observed(pipeline(log).failures(level))

@@ -7,10 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from forestall.model.site.accounting import UNKNOWN, Accounting
-from forestall.model.site.coded import Coded
-from forestall.model.site.job_records import NEVER
-from forestall.model.site.node_events import NATURES, NodeEvents
+from forestall.core.model.coded import Coded
+from forestall.core.model.job_records import NEVER
+from forestall.slurm.records.accounting import UNKNOWN, Accounting
+from forestall.slurm.records.node_events import NATURES, NodeEvents
+from forestall.slurm.records.site_records import SiteRecords
+from forestall.slurm.records.start_estimates import StartEstimates
 
 Row = Mapping[str, Any]
 
@@ -68,3 +70,36 @@ def outages(rows: Sequence[Row], span: tuple[int, int], names: Sequence[str] = (
         tuple(known),
         span,
     )
+
+
+DAY: Final = 86_400
+
+
+def site(**changed: Any) -> SiteRecords:
+    """Return a site of ten weeks: jobs of 1 to 64 nodes, some lost, with outages and estimates."""
+    rng = np.random.default_rng(3)
+    states = ["COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL", "CANCELLED by 7", "OUT_OF_MEMORY"]
+    rows: list[dict[str, Any]] = []
+    for k in range(400):
+        submit = k * 14_000
+        start = submit + int(rng.integers(0, 20_000))
+        row = {
+            "job": k + 1, "submit": submit, "start": start, "nodes": int(2 ** rng.integers(0, 7)),
+            "end": start + int(rng.integers(100, 2 * DAY)), "user": "ann", "name": f"j{k % 5}",
+            "partition": "p", "state": str(rng.choice(states, p=[.5, .1, .1, .1, .1, .1])),
+        }  # fmt: skip
+        row["gpus"] = 4 * row["nodes"]
+        rows.append(row)
+        if row["state"] == "NODE_FAIL":
+            back = row["end"] + 600
+            rows.append(row | {"submit": row["end"], "start": back, "end": back + 9000,
+                               "state": "COMPLETED"})  # fmt: skip
+    down = [{"node": f"n{k}", "begin": k * DAY, "end": k * DAY + 5000} for k in range(60)]
+    events = outages(down, (0, 70 * DAY), [f"n{k}" for k in range(400)])
+    asked = np.arange(400) * 14_000
+    estimates = StartEstimates(
+        asked, np.arange(400) + 1, np.arange(400) * 14_000, asked + rng.integers(0, 15_000, 400)
+    )
+    whole = {"accounting": accounts(rows, begin=0, until=70 * DAY), "events": events,
+             "estimates": estimates}  # fmt: skip
+    return SiteRecords(**(whole | changed))

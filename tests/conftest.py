@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from forestall._compile import INTERPRETED
+from forestall.core._compile import INTERPRETED
 
 # A run in the background, or under nohup, ignores these; the commands that tests start would, too.
 for _one, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.calls import Called
-from forestall.cli import main
+from core.commands.calls import Called
+from forestall.runs.commands.entry import main
 from studies import STUDIES
 from studies.kit.commands import group
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from forestall.model.failures import Failures
-from forestall.model.jobs import Jobs
+from forestall.core.model.failures import Failures
+from forestall.core.model.jobs import Jobs
 from studies.promises.inputs import LOGS, Inputs
 from studies.promises.surface import Surface
 
@@ -44,6 +44,7 @@ def made(
     qos: Callable[[float, float], float] = lambda a, u: 0.92 + 0.06 * a + 0.02 * a * u,
     utilization: Callable[[float, float], float] = lambda a, u: 0.6 + 0.06 * a + 0.01 * a * u,
     lost: Callable[[float, float], float] = lambda a, u: 900 - 800 * a - 50 * a * u,
+    idle: Callable[[float, float], float] = lambda a, u: 0.3 + 0.05 * a * u,
     log: str = "SDSC",
     seeds: int = 2,
 ) -> Surface:
@@ -53,4 +54,6 @@ def made(
         one = [[f(a / 10, u / 10) for u in TENTHS] for a in TENTHS]
         return np.array([one] * seeds, dtype=np.float64)
 
-    return Surface(log, TENTHS, TENTHS, filled(qos), filled(utilization), filled(lost))
+    return Surface(
+        log, TENTHS, TENTHS, filled(qos), filled(utilization), filled(lost), filled(idle)
+    )

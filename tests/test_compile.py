@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from forestall._compile import INTERPRETED
-from forestall._kept import cache_folder
+from forestall.core._compile import INTERPRETED
+from forestall.core._kept import cache_folder
 
 KERNELS = """
-from forestall._compile import entry, kernel
+from forestall.core._compile import entry, kernel
 
 @entry
 def halved(x):

@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 
 import forestall as fs
-from forestall.app.runs.certify import certify
-from forestall.app.runs.models import MODELS
-from forestall.app.site.report import SECTIONS
-from forestall.decide.cycle.entries import SCHEDULERS
-from forestall.decide.promise.entries import CHECKPOINTS, FORECASTS, PLACEMENTS
-from forestall.decide.virtual.entries import MIGRATIONS, SOURCES, STRATEGIES
-from forestall.decide.virtual.placement_kernels import STRATEGIES as NUMBERS
-from forestall.engine.cycle.engine import number_of
-from forestall.engine.cycle.state import SCHEDULERS as CYCLE_NUMBERS
-from forestall.engine.promise.policies import POLICIES
-from forestall.model.entries import Entries, Entry
-from forestall.model.errors import ParameterError
-from forestall.predict.entries import LEARNERS, TRIVIAL
-from forestall.predict.registry import learner_class
+from forestall.core.model.entries import Entries, Entry
+from forestall.core.model.errors import ParameterError
+from forestall.logs.failures.formats import FORMATS
+from forestall.machines.rules import placement_kernels
+from forestall.machines.rules.entries import MIGRATIONS, SOURCES, STRATEGIES
+from forestall.machines.simulation.run import choosing_of
+from forestall.prediction.models.entries import LEARNERS, TRIVIAL
+from forestall.prediction.models.registry import learner_class
 from forestall.reliability.lifetimes.registry import FAMILIES
-from forestall.simulation.virtual.run import choosing_of
-from forestall.traces.failures.formats import FORMATS
+from forestall.runs.certify import certify
+from forestall.runs.models import MODELS
+from forestall.scheduling.engine.policies import POLICIES
+from forestall.scheduling.rules.entries import CHECKPOINTS, FORECASTS, ONLY_SHARED, PLACEMENTS
+from forestall.sharing.engine import state as cycle_state
+from forestall.sharing.engine.engine import number_of
+from forestall.sharing.rules.entries import SCHEDULERS
+from forestall.site.report import SECTIONS
 from studies import STUDIES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -46,10 +46,10 @@ TABLES: dict[str, Entries[Any]] = {
 }
 ALL = [(kind, one) for kind, table in TABLES.items() for one in table.every]
 RUN = {
-    "policies": ("engine/promise/test_policies.py", r"EVERY = \(\*POLICIES"),
-    "learners": ("predict/test_learners.py", r"params=list\(LEARNERS\)"),
+    "policies": ("scheduling/engine/test_policies.py", r"EVERY = \(\*POLICIES"),
+    "learners": ("prediction/models/test_learners.py", r"params=list\(LEARNERS\)"),
     "studies": ("studies/test_commands.py", r"NAMES = sorted\(STUDIES\)"),
-    "formats": ("traces/failures/test_failure_logs.py", r'parametrize\("name", SAMPLES\)'),
+    "formats": ("logs/failures/test_failure_logs.py", r'parametrize\("name", SAMPLES\)'),
     "families": ("reliability/lifetimes/test_contract.py", r"set\(LAWS\) == set\(FAMILIES\)"),
     "sections": ("test_entries.py", r'parametrize\("key", SECTIONS\)'),
     **{
@@ -123,8 +123,11 @@ def test_formats_families_and_sections_are_documented() -> None:
 
 
 def test_kernels_know_every_entry() -> None:
-    assert set(NUMBERS) == set(STRATEGIES) - {"omniscient"}  # best-fit on the true times
-    assert set(CYCLE_NUMBERS) == set(SCHEDULERS)
+    live = {one.number for one in STRATEGIES.every if not one.knows}
+    assert live == {placement_kernels.RANDOM, placement_kernels.FIRST_FIT,
+                    placement_kernels.BEST_FIT, placement_kernels.OWN}  # fmt: skip
+    known = ("FALCON", "SLIDES", "CONDOR", "OMNISCIENT", "OWN")
+    assert {one.number for one in SCHEDULERS.every} == {getattr(cycle_state, k) for k in known}
     assert set(TRIVIAL) < set(LEARNERS)
     for name in LEARNERS:
         assert learner_class(name).name == name
@@ -183,7 +186,7 @@ def trained(kind: str) -> Any:
 
 @pytest.fixture(scope="module")
 def report() -> Any:
-    recorded = DOCS.parent / "tests" / "adapters" / "slurm" / "recorded" / "24.11"
+    recorded = DOCS.parent / "tests" / "slurm" / "recorded" / "24.11"
     names = ("sacct.jobs.epoch.txt", "sacctmgr.event.epoch.txt", "squeue.json")
     return fs.site_report(*(recorded / name for name in names))
 
@@ -232,7 +235,14 @@ def test_every_checkpoint_rule_keeps_the_contract(checkpoint: str, tmp_path: Pat
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_every_placement_keeps_the_contract(placement: str, tmp_path: Path) -> None:
-    kept(promises(placement=placement), tmp_path / "run")
+    if placement not in ONLY_SHARED:
+        kept(promises(placement=placement), tmp_path / "run")
+        return
+    line = "nodes=16 cores=8 memory=64G gpus=2"
+    asked = JOBS.table().with_columns(cores=3, gpus=1)
+    result = fs.simulate(asked, FAILURES, machine=line, policy="easy", placement=placement)
+    assert result.summary["parameters"]["placement"] == placement
+    assert fs.certify(result.save(tmp_path / "run")).passed
 
 
 @pytest.mark.parametrize("forecast", FORECASTS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall._lazy import Deferred, lazily
+from forestall.core._lazy import Deferred, lazily
 
 
 def run(code: str) -> list[str]:
@@ -20,11 +20,11 @@ def run(code: str) -> list[str]:
 def test_a_module_loads_when_it_is_asked() -> None:
     told = run(
         "import sys\n"
-        "from forestall._lazy import lazily\n"
+        "from forestall.core._lazy import lazily\n"
         "with lazily():\n"
         "    import polars as pl\n"
-        "    from forestall.model import units\n"
-        "names = 'polars', 'forestall.model.units'\n"
+        "    from forestall.core.model import units\n"
+        "names = 'polars', 'forestall.core.model.units'\n"
         "def there(): return [name in sys.modules for name in names]\n"
         "print(*there())\n"
         "print(units.parse_duration('2m'), *there())\n"
@@ -35,10 +35,10 @@ def test_a_module_loads_when_it_is_asked() -> None:
 
 def test_it_is_the_same_module_for_all() -> None:
     told = run(
-        "from forestall._lazy import lazily\n"
+        "from forestall.core._lazy import lazily\n"
         "with lazily():\n"
-        "    from forestall.model import units\n"
-        "import forestall.model.units as own\n"
+        "    from forestall.core.model import units\n"
+        "import forestall.core.model.units as own\n"
         "print(units.parse_duration is own.parse_duration)\n"
         "own.parse_duration = 5\n"
         "print(units.parse_duration)\n"
@@ -51,13 +51,13 @@ def test_it_is_the_same_module_for_all() -> None:
 def test_a_package_does_not_run_for_a_module_in_it() -> None:
     told = run(
         "import sys\n"
-        "from forestall._lazy import lazily\n"
+        "from forestall.core._lazy import lazily\n"
         "with lazily():\n"
-        "    from forestall.traces.generate import laws, presets\n"
-        "    from forestall.traces import info\n"
-        "print(*[name for name in sys.modules if name.startswith('forestall.traces')], 'and')\n"
-        "print(presets.PRESETS is sys.modules['forestall.traces.generate'].PRESETS)\n"
-        "here = sys.modules['forestall.traces.generate.laws']\n"
+        "    from forestall.logs.generate import laws, presets\n"
+        "    from forestall.logs import info\n"
+        "print(*[name for name in sys.modules if name.startswith('forestall.logs')], 'and')\n"
+        "print(presets.PRESETS is sys.modules['forestall.logs.generate'].PRESETS)\n"
+        "here = sys.modules['forestall.logs.generate.laws']\n"
         "print(laws.WeibullTimes is here.WeibullTimes)\n"
     )
     assert told == ["and", "True", "True"]
@@ -66,15 +66,15 @@ def test_a_package_does_not_run_for_a_module_in_it() -> None:
 def test_what_is_asked_inside_the_block_is_there() -> None:
     told = run(
         "import sys\n"
-        "from forestall._lazy import lazily\n"
+        "from forestall.core._lazy import lazily\n"
         "with lazily():\n"
-        "    from forestall.model.units import parse_duration\n"
-        "    from forestall.model import units\n"
-        "    from forestall.traces import read_jobs, info\n"
-        "    assert 'forestall.traces' in sys.modules and 'forestall.traces.info' in sys.modules\n"
-        "import forestall.traces\n"
-        "assert read_jobs is forestall.traces.read_jobs\n"
-        "print(parse_duration('2m'), units is sys.modules['forestall.model.units'])\n"
+        "    from forestall.core.model.units import parse_duration\n"
+        "    from forestall.core.model import units\n"
+        "    from forestall.logs import read_jobs, info\n"
+        "    assert 'forestall.logs' in sys.modules and 'forestall.logs.info' in sys.modules\n"
+        "import forestall.logs\n"
+        "assert read_jobs is forestall.logs.read_jobs\n"
+        "print(parse_duration('2m'), units is sys.modules['forestall.core.model.units'])\n"
     )
     assert told == ["120", "True"]
 
@@ -87,18 +87,18 @@ def test_what_is_loaded_already_is_bound_as_it_is() -> None:
 
 def test_a_module_that_is_missing_is_an_error_in_the_block() -> None:
     with pytest.raises(ImportError), lazily():
-        from forestall.model import no_such_module  # type: ignore[attr-defined] # noqa: F401
+        from forestall.core.model import no_such_module  # type: ignore[attr-defined] # noqa: F401
 
 
 def test_nothing_stays_behind() -> None:
     before = list(sys.meta_path)
     with lazily():
-        from forestall.traces.generate import presets
+        from forestall.logs.generate import presets
     assert list(sys.meta_path) == before
     assert not any(isinstance(module, Deferred) for module in list(sys.modules.values()))
-    assert Path(presets.__name__).name == "forestall.traces.generate.presets"
+    assert Path(presets.__name__).name == "forestall.logs.generate.presets"
 
 
 def test_vaults_do_without_numba() -> None:
-    told = run("import sys\nimport forestall.app.vault.stores\nprint('numba' in sys.modules)\n")
+    told = run("import sys\nimport forestall.vaults.api.stores\nprint('numba' in sys.modules)\n")
     assert told == ["False"]

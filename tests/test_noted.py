@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from forestall import _noted
+from forestall.core import _noted
 
 
 class Screen(io.StringIO):
@@ -23,7 +23,7 @@ def told(monkeypatch: pytest.MonkeyPatch, screen: io.StringIO) -> str:
     monkeypatch.setattr(_noted, "PATIENCE", 0.01)
     monkeypatch.setattr(_noted, "EVERY", 0.01)
     end = time.monotonic() + 10
-    with _noted.compiling("forestall.simulation.promise.promise_loop_kernels"):
+    with _noted.compiling("forestall.scheduling.simulation.promise_loop_kernels"):
         with _noted.compiling("forestall.inner_kernels"):  # tells nothing of its own
             pass
         while isinstance(screen, Screen) and not screen.getvalue() and time.monotonic() < end:

@@ -48,7 +48,7 @@ def test_the_wheel_holds_what_it_must(built: dict[str, Path]) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert there <= names, sorted(there - names)[:9]
-    assert {"forestall/py.typed", "forestall/show/templates/page.html.j2"} <= names
+    assert {"forestall/py.typed", "forestall/core/show/templates/page.html.j2"} <= names
     assert {name.partition("/")[0] for name in names} == {
         "forestall", f"forestall-{forestall.__version__}.dist-info"
     }  # fmt: skip
@@ -124,7 +124,7 @@ def test_the_conda_recipe_wants_what_the_package_wants() -> None:
     wanted = {str(Requirement(one)).replace(">=", " >=") for one in PROJECT["dependencies"]}
     run = set(told["requirements"]["run"]) - {"__linux"}
     assert run == wanted | {f"python {PROJECT['requires-python']}"}
-    assert told["build"]["entry_points"] == ["forestall = forestall.cli:main"]
+    assert told["build"]["entry_points"] == ["forestall = forestall.runs.commands.entry:main"]
 
 
 def test_the_container_runs_as_an_ordinary_user() -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from forestall.adapters.slurm.commands import FIELDS
+from forestall.slurm.commands import FIELDS
 
 BEGIN = 1_700_000_000
 YEAR = 365 * 86_400
@@ -103,6 +103,7 @@ def _runs(
     number = job + np.cumsum(~again) - 1
     burst_of = burst.copy()
     burst_of[before + 1] = burst[before]
+    place[before + 1] = place[before]
     return {
         "job": number, "burst": burst_of, "place": place, "user": user, "submit": submit,
         "start": start, "end": end, "run": run, "limit": limit, "nodes": nodes, "state": state,
@@ -140,6 +141,7 @@ def _texts(columns: dict[str, npt.NDArray[Any]], rng: np.random.Generator) -> pl
         .then(pl.format("{}_{}", pl.col("job") - pl.col("place"), "place"))
         .otherwise(pl.col("job").cast(pl.String))
         .alias("JobID"),
+        pl.lit("busy").alias("Cluster"),
         pl.format("user{}", "number").alias("User"),
         pl.format("acct{}", pl.col("user") % 90).alias("Account"),
         pl.col("partition").alias("Partition"),
@@ -170,6 +172,7 @@ def _texts(columns: dict[str, npt.NDArray[Any]], rng: np.random.Generator) -> pl
         pl.when(pl.col("State") == "NODE_FAIL")
         .then(pl.format("node{}", _padded(pl.col("first"), 4)))
         .otherwise(pl.lit("")).alias("FailedNode"),
+        pl.col("again").cast(pl.Int64).alias("Restarts"),
         _name().alias("JobName"),
         pl.format("sbatch --time={} -N {}{} /home/user{}/jobs/{}.sh", pl.col("limit") // 60,
                   "nodes", _exclusion(), "number", pl.col("burst") % 40).alias("SubmitLine"),
@@ -223,7 +226,7 @@ def _spoiled(raw: bytes, rng: np.random.Generator, counts: dict[str, int]) -> by
     """Return the lines with about one in 500 spoiled."""
     lines = raw.split(b"\n")[:-1]
     where = np.flatnonzero(rng.random(len(lines)) < 0.002).tolist()
-    name = FIELDS.index("JobName")
+    name, start, end = (FIELDS.index(one) for one in ("JobName", "Start", "End"))
     for k in where:
         fields = lines[k].split(b"|")
         kind = ("bar", "newline", "step", "repeated", "header", "backwards", "encoding", "nul",
@@ -236,8 +239,8 @@ def _spoiled(raw: bytes, rng: np.random.Generator, counts: dict[str, int]) -> by
             fields[name] = b"gr\xf6\xdfe"
         elif kind == "nul":
             fields[name] = b"a\0b"
-        elif kind == "backwards" and fields[10].isdigit():
-            fields[11] = str(int(fields[10]) - 100).encode()
+        elif kind == "backwards" and fields[start].isdigit():
+            fields[end] = str(int(fields[start]) - 100).encode()
         elif kind == "backwards":
             continue
         elif kind == "short":

@@ -1,6 +1,6 @@
 """`python -m forestall` is `forestall`."""
 
-from forestall.cli import main
+from forestall.runs.commands.entry import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

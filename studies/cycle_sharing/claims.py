@@ -240,16 +240,20 @@ def improved(found: Found, name: str, restart: str, by: str) -> Finding:
 
 
 def grows(found: Found, name: str, restart: str, by: str) -> Finding:
-    """The difference to the omniscient scheduler grows with job length."""
+    """The difference to the omniscient scheduler grows with job length: in hours, and as a share
+    of the makespan, since a gap in proportion to it grows in hours whatever the scheduler does."""
     _, falcon, omniscient = found.trio(name, restart, by)
     hours = found.runs.slope(falcon, omniscient)
     relative = found.runs.slope(falcon, omniscient, relative=True)
-    verdict = HOLDS if hours.above else FAILS if hours.below else UNCLEAR
+    verdict = FAILS if hours.below else UNCLEAR
+    if hours.above:
+        verdict = HOLDS if relative.above else PARTLY
     words = (
         f"{plain(hours, ' h')} more makespan for each hour of run time; as a share of the "
         f"omniscient's makespan {points(relative, 2)} an hour"
     )
-    return Finding(words, verdict, f"{plain(hours, ' h')} for each hour of run time")
+    brief = f"{plain(hours, ' h')} for each hour of run time; of the makespan "
+    return Finding(words, verdict, f"{brief}{points(relative, 2)}")
 
 
 def unscheduled(found: Found, name: str, restart: str, by: str) -> Finding:

@@ -48,6 +48,16 @@ class Claim:
         return (self.section or self.where) + said
 
 
+UNTESTED: Final = "cannot be tested here"
+"""The verdict where nothing in the data could make a claim hold or fail."""
+FOLLOWS: Final = "follows from the input"
+"""The verdict where a claim holds, and what the study puts in leaves it no other way."""
+
+
+class UntestableError(Exception):
+    """Says what is missing to test a claim: no failure came, nothing was played."""
+
+
 class Finding(NamedTuple):
     """What was measured, in words, and the verdict; `brief` as in `Claim`."""
 
@@ -59,7 +69,11 @@ class Finding(NamedTuple):
 @dataclass(frozen=True)
 class Asked:
     """A claim to test: name, section, words, the paper's number, why it comes out as it does and on
-    what it rests are those of `Claim`; `test` finds what was measured."""
+    what it rests are those of `Claim`; `test` finds what was measured, or raises `UntestableError`.
+
+    `follows` : verdicts of the test that the inputs of the study leave no other way: they become
+    "follows from the input".
+    """
 
     name: str
     section: str
@@ -68,13 +82,24 @@ class Asked:
     why: str = ""
     paper: str = ""
     rests: str = ""
+    follows: str = ""
 
     def of(self, *found: Any, where: str = "") -> Claim:
         """Return the claim with what its test finds."""
         return Claim(
-            self.name, self.claim, *self.test(*found), section=self.section, paper=self.paper,
-            where=where, why=self.why, rests=self.rests,
+            self.name, self.claim, *finding_of(self.test, *found, follows=self.follows),
+            section=self.section, paper=self.paper, where=where, why=self.why, rests=self.rests,
         )  # fmt: skip
+
+
+def finding_of(test: Callable[..., Finding], *found: Any, follows: str) -> Finding:
+    """Return what a test finds: `UNTESTED` where it has nothing to go by, `FOLLOWS` in the place of
+    the verdict `follows`."""
+    try:
+        finding = test(*found)
+    except UntestableError as missing:
+        return Finding(str(missing), UNTESTED)
+    return finding._replace(verdict=FOLLOWS) if finding.verdict == follows else finding
 
 
 class Verdicts(NamedTuple):
@@ -85,8 +110,10 @@ class Verdicts(NamedTuple):
     fails: str
 
     def of(self, good: Iterable[bool]) -> str:
-        """Return the verdict on a claim of several parts."""
+        """Return the verdict on a claim of several parts; UntestableError where there is none."""
         parts = list(good)
+        if not parts:
+            raise UntestableError("nothing was measured")
         return self.holds if all(parts) else self.partly if any(parts) else self.fails
 
 

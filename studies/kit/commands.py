@@ -97,7 +97,7 @@ class StudyEntry(fs.Entry):
 
 
 def group(entries: Iterable[StudyEntry]) -> typer.Typer:
-    """Return the group with a command for each study."""
+    """Return the group with a command for each study, and what of forestall is for research."""
     listed = list(entries)
     app = typer.Typer(
         help="Redraw the figures of the papers that forestall builds on.",
@@ -109,6 +109,8 @@ def group(entries: Iterable[StudyEntry]) -> typer.Typer:
         fs.screen.command(app, one.name, *(example(one, line) for line in one.examples))(
             function_of(one)
         )
+    for name, commands in fs.screen.RESEARCH.items():
+        app.add_typer(commands, name=name)
     return app
 
 

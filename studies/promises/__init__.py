@@ -16,10 +16,11 @@ import forestall as fs
 from studies.kit.study import Results, Session, Study
 from studies.kit.text import report as told
 from studies.promises import placements, report
-from studies.promises.claims import evaluate
+from studies.promises.asked import evaluate
 from studies.promises.figures import draw
 from studies.promises.inputs import SDSC, Inputs, read_inputs
 from studies.promises.runs import play_all, promises_table, runs_table
+from studies.promises.sizes import size_claims
 from studies.promises.study import BURSTS, EARLY, PAPER_LOGS, Plan, cases
 from studies.promises.surface import gains_elsewhere, surface
 
@@ -58,7 +59,7 @@ def _results(found: Found) -> Results:
     surfaces = {log: surface(runs, log) for log in inputs.jobs}
     bursts = {log: surface(runs, log, BURSTS) for log in PAPER_LOGS}
     claims = evaluate(surfaces, gains_elsewhere(runs, SDSC, EARLY))
-    claims += placements.least_claims(runs)
+    claims += (*placements.least_claims(runs), *size_claims(runs))
     burst_claims = evaluate(bursts)
     claimed = report.claims_section(claims, burst_claims)
     return Results(

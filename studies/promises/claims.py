@@ -1,16 +1,14 @@
-"""The paper's claims beside what was measured: each is a test that can fail."""
+"""Tests of the paper's claims on the grid of a job log: each can hold, fail, or find nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from studies.kit.claims import Claim, Finding
-from studies.kit.means import Floats
-from studies.promises.inputs import NASA, REBUILT, SDSC
+from studies.kit.claims import Finding, UntestableError
+from studies.kit.means import Floats, mean_of
 from studies.promises.surface import Surface
 
 HOLDS, LARGER, SMALLER, PARTLY, FAILS = (
@@ -22,10 +20,16 @@ HOLDS, LARGER, SMALLER, PARTLY, FAILS = (
 )
 BETWEEN, BETWEEN_REBUILT = "SDSC to NASA", "SDSC to NASA rebuilt"
 STARTS: Final = "SDSC, failures begun later"
+ODD, POWERS = "log", "powers of two"
+"""Sizes of jobs: those of the log, and each rounded to a power of two."""
 CAREFUL, MIDDLE, CARELESS = 9, 5, 1
 """The user risk strategies that the paper draws, in tenths."""
 
 DRAWN: Final = (CARELESS, MIDDLE, CAREFUL)
+LOW: Final = 3
+"""Accuracies up to this are low, in tenths."""
+NEGLIGIBLE: Final = 0.005
+"""A difference of shares up to this is negligible."""
 ONSET: Final = 0.1
 """A benefit counts from the accuracy on at which a tenth of the whole gain is there."""
 
@@ -86,6 +90,8 @@ def accuracy_gain(s: Surface, measure: str, claimed: float) -> Finding:
     found = gains[:, s.u(best)]
     base = float(values[:, s.a(0), s.u(best)].mean())
     text = f"{_gain(found, base)}, at U = .{best}"
+    if measure == "qos" and s.periodic is not None:
+        text += f"; periodic checkpoints without prediction {s.periodic[0]:.3f}"
     return Finding(text, size_verdict(float(found.mean()), claimed))
 
 
@@ -97,6 +103,8 @@ def accuracy_loss(s: Surface, claimed: float) -> Finding:
     text = f"{_range(-saved, percent)}; {base:,.0f} to {after:,.0f} node-hours"
     if after > 0:
         text += f", a factor of {base / after:.0f}"
+    if s.periodic is not None:
+        text += f"; periodic checkpoints without prediction {s.periodic[1]:,.0f}"
     return Finding(text, _saved_verdict(float(saved.mean()), claimed))
 
 
@@ -131,6 +139,8 @@ def early_benefit(s: Surface) -> Finding:
 
 def early_elsewhere(gains: Floats) -> Finding:
     """The same with the year of failures begun at other times; gains float64[start, seed]."""
+    if not gains.any():
+        raise UntestableError("prediction changes nothing in any run")
     up = float((gains > 0).mean())
     text = f"{points(float(gains.mean()))} points in the mean of {len(gains)} starts; "
     text += f"up in {100 * up:.0f} % of the runs"
@@ -189,7 +199,7 @@ def ratio(sdsc: Surface, nasa: Surface) -> Finding:
     ratios = (up / np.where(down > 0, down, np.nan)).ravel()
     ratios = ratios[np.isfinite(ratios)]
     if len(ratios) == 0:
-        return Finding("no work is lost", FAILS)
+        raise UntestableError("no work is lost")
     middle = float(np.median(ratios))
     text = f"{middle:.1f} times in the median of a and U ({ratios.min():.1f} to "
     text += f"{ratios.max():.1f}); {ratios[0]:.1f} at the lowest accuracy"
@@ -211,6 +221,73 @@ def together(s: Surface) -> Finding:
 
 def _correlation(x: Floats, y: Floats) -> float:
     return float(np.corrcoef(x, y)[0, 1]) if np.ptp(x) > 0 and np.ptp(y) > 0 else 0.0
+
+
+def careless_middle(s: Surface) -> Finding:
+    """At low accuracies QoS at U = .1 is that at U = .5."""
+    rows = [s.a(t) for t in s.tenths_a if 0 < t <= LOW]
+    off = s.qos[:, rows, s.u(CARELESS)] - s.qos[:, rows, s.u(MIDDLE)]
+    text = f"up to a = .{LOW} {_range(off, points)} points apart"
+    return Finding(text, HOLDS if float(np.abs(off.mean(axis=0)).max()) <= NEGLIGIBLE else FAILS)
+
+
+def careless_late(s: Surface) -> Finding:
+    """At U = .1 QoS gains nothing below a = .8, and next to nothing from there on."""
+    curve = _means(s.qos)[:, s.u(CARELESS)]
+    gain = np.abs(curve - curve[0])
+    early = max(float(gain[s.a(t)]) for t in s.tenths_a if t < 8)
+    late = max(float(gain[s.a(t)]) for t in s.tenths_a if t >= 8)
+    text = f"{points(early)} points at most below a = .8, {points(late)} from there on"
+    good = [early <= NEGLIGIBLE, late <= 2 * NEGLIGIBLE]
+    return Finding(text, HOLDS if all(good) else PARTLY if any(good) else FAILS)
+
+
+def negated(s: Surface) -> Finding:
+    """Users at U = .1 have at most half of the gain in QoS that those at U = .9 have."""
+    gain = {u: float((s.qos[:, s.a(10), s.u(u)] - s.qos[:, s.a(0), s.u(u)]).mean())
+            for u in (CARELESS, CAREFUL)}  # fmt: skip
+    text = f"{points(gain[CARELESS])} points at U = .1, {points(gain[CAREFUL])} at U = .9"
+    return Finding(text, HOLDS if gain[CARELESS] <= gain[CAREFUL] / 2 > 0 else FAILS)
+
+
+def idle_or_lost(s: Surface) -> Finding:
+    """From a = .5 on, careful users leave more nodes idle than careless ones, and lose less."""
+    rows = [s.a(t) for t in s.tenths_a if t >= MIDDLE]
+    idle, lost = (
+        mean[rows, s.u(CAREFUL)] - mean[rows, s.u(CARELESS)]
+        for mean in (_means(s.idle), _means(s.lost))
+    )
+    both = (idle > 0) & (lost < 0)
+    text = f"from a = .5 on U = .9 leaves {points(float(idle.mean()))} points of node-time idle "
+    text += f"beside U = .1 and loses {float(lost.mean()):+,.0f} node-hours in the mean; both at "
+    text += f"{int(both.sum())} of {len(rows)} accuracies"
+    return Finding(text, HOLDS if both.all() else PARTLY if both.any() else FAILS)
+
+
+# Sizes of jobs (Section 5.1) ---------------------------------------------------------------------
+
+
+def fragments(shares: Mapping[str, float]) -> Finding:
+    """Odd sizes leave more node-time idle while jobs wait than powers of two do."""
+    if not any(shares.values()):
+        raise UntestableError("no node is idle while a job waits")
+    odd, powers = shares[ODD], shares[POWERS]
+    text = f"{100 * odd:.1f} % of node-time is idle while jobs wait; with powers of two "
+    return Finding(f"{text}{100 * powers:.1f} %", HOLDS if odd > powers else FAILS)
+
+
+def avoids(hit: Mapping[str, Floats]) -> Finding:
+    """Prediction avoids a larger share of the failures that strike jobs with odd sizes than with
+    powers of two; int[a, seed] of such failures, accuracies from 0 on."""
+    if not all(counts[0].any() for counts in hit.values()):
+        raise UntestableError("no failure strikes a job")
+    share = {name: 1 - counts[1:] / counts[0].mean() for name, counts in hit.items()}
+    more = [mean_of(one) for one in share[ODD] - share[POWERS]]
+    over = ", ".join(f"{100 * one.mean:+.1f} ({100 * one.low:+.1f} to {100 * one.high:+.1f})"
+                     for one in more)  # fmt: skip
+    text = f"share of failures that strike no more, beside powers of two, by a: {over} points"
+    above = [one.above for one in more]
+    return Finding(text, HOLDS if all(above) else PARTLY if any(above) else FAILS)
 
 
 # Users (Section 5.2) -----------------------------------------------------------------------------
@@ -277,183 +354,3 @@ def below_risk(a: int, u: int) -> bool:
 def below_rest(a: int, u: int) -> bool:
     """The paper's Equation 3: p = 1 - p_f >= U for every p_f <= a, which is a <= 1 - U."""
     return a <= 10 - u
-
-
-# All of them -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A claim to test: its short name, the paper's section and words, the test of a log's grid, and
-    why it comes out as it does.
-
-    `only` is what the names of the logs begin with that it is about; a test of two logs is None.
-    """
-
-    name: str
-    section: str
-    claim: str
-    test: Callable[[Surface], Finding] | None
-    why: str
-    only: str = ""
-
-
-ASKED: Final = (
-    Asked(
-        "levels", "5.1", "QoS tends to be in the 0.9 to 1 range",
-        levels,
-        "Without prediction a job that a failure strikes is late, and its chance of that grows "
-        "with its node-hours, by which QoS weighs it. The rate of the failures and the sizes of "
-        "these jobs give such values for failures without any pattern; only failures in bursts "
-        "give the paper's.",
-    ),
-    Asked(
-        "qos_accuracy", "abstract, 5.1, 6", "prediction raises QoS by as much as 6 %",
-        lambda s: accuracy_gain(s, "qos", 0.06),
-        "There is more to gain: without prediction QoS is lower here than in the paper, since "
-        "these failures hardly come in bursts and so strike more jobs. Gathered into bursts they "
-        "give the paper's 6 % on SDSC.",
-    ),
-    Asked(
-        "utilization_accuracy", "abstract, 5.1, 6", "and utilization by as much as 6 %",
-        lambda s: accuracy_gain(s, "utilization", 0.06),
-        "T ends with the last job. On NASA the machine is idle enough that the last arrivals "
-        "decide T whatever fails; on SDSC jobs that never checkpoint without prediction are begun "
-        "again and again, and the queue drains a month later.",
-    ),
-    Asked(
-        "lost_accuracy", "abstract, 5.1, 6", "and cuts lost work by 89 %, a factor of 9",
-        lambda s: accuracy_loss(s, 8 / 9),
-        "Without prediction the risk rule (Equation 1) never checkpoints, so every struck job "
-        "loses all it has done; with perfect prediction most failures are avoided.",
-    ),
-    Asked(
-        "nasa_onset", "5.1", "NASA: no benefit to QoS until about a >= U",
-        onset,
-        "A predicted failure is avoided by choosing other nodes, which costs no delay and does not "
-        "depend on what the user accepts; so prediction helps on a lightly loaded machine whatever "
-        "U is.",
-        only="NASA",
-    ),
-    Asked(
-        "sdsc_early", "5.1", "SDSC: better QoS even at a = 0.1",
-        early_benefit,
-        "Every draw is compared with the one run without prediction, whose QoS depends on chance: "
-        "begun a month later the same failures give another. Over many starts the mean gain is "
-        "small and positive; single runs often lose.",
-        only="SDSC",
-    ),
-    Asked(
-        "qos_monotone", "5.1", "at U = 0.9 QoS is nondecreasing in a",
-        lambda s: nondecreasing(s.qos[:, :, s.u(CAREFUL)]),
-        "A higher a reveals more failures and so changes every later placement, and with it which "
-        "unknown failures strike.",
-    ),
-    Asked(
-        "lost_early", "5.1, Figure 6",
-        "NASA: low accuracy cuts lost work with no effect on QoS or utilization",
-        lost_low_accuracy,
-        "Placement already avoids the first predicted failures, and that improves QoS too.",
-        only="NASA",
-    ),
-    Asked(
-        "together", "5.1", "better QoS comes with higher utilization and less lost work",
-        together,
-        "Redoing lost work delays jobs. But utilization can follow only where the last arrivals do "
-        "not fix it.",
-    ),
-    Asked(
-        "ratio", "5.1", "SDSC loses about 10 times the work of NASA",
-        None,
-        "The busier log meets more of the same failures. The ratio falls with a: little work is "
-        "left to lose on either log, and chance decides.",
-    ),
-    Asked(
-        "qos_users", "5.1, 6", "careful users (U 0.1 to 0.9, at a = 1) raise QoS by 4 %",
-        lambda s: user_gain(s, "qos", 0.04),
-        "Careful users wait until their nodes are predicted to survive.",
-    ),
-    Asked(
-        "utilization_users", "5.1, 6", "and utilization by 3 %",
-        lambda s: user_gain(s, "utilization", 0.03),
-        "With perfect prediction, placement avoids most failures for careless users too; little is "
-        "left to gain in utilization.",
-    ),
-    Asked(
-        "lost_users", "5.1, 6", "and lose 9 times less work",
-        lambda s: user_loss(s, 9),
-        "Careless users still meet the failures that placement cannot avoid at the earliest start; "
-        "careful users wait for a later start.",
-    ),
-    Asked(
-        "lost_lower", "5.1, Figures 5 and 6", "with higher U less work is lost",
-        less_lost_with_risk,
-        "Waiting avoids what placement alone cannot. But a user who waits gets nodes with little "
-        "or no predicted risk, so Equation 1 seldom takes a checkpoint, and an unforeseen failure "
-        "costs the whole job. On the full SDSC machine the two cancel until nearly all failures "
-        "are foreseen.",
-    ),
-    Asked(
-        "qos_users_monotone", "5.2, Figure 8", "at a = 1 QoS tends to increase with U",
-        lambda s: nondecreasing(s.qos[:, s.a(10), :]),
-        "The trend holds; single steps depend on which job gets which nodes.",
-    ),
-    Asked(
-        "perfect", "5.1", "at a = 1 and U = 1 QoS is 1",
-        perfect,
-        "With all failures known and only certainty accepted, no job is placed where one strikes "
-        "it.",
-    ),
-    Asked(
-        "insensitive_words", "4.2, 5.2", "where a < U nothing varies with U",
-        lambda s: insensitive(s, below_risk),
-        "The sentence derives p_f < U from p_f <= a < U; but users look at p = 1 - p_f.",
-    ),
-    Asked(
-        "insensitive_equation", "by Equation 3", "where a <= 1 - U nothing varies with U",
-        lambda s: insensitive(s, below_rest),
-        "Every promise is at least 1 - a, so a user who asks for no more takes the first offer, "
-        "as one with U = 0 does.",
-    ),
-)  # fmt: skip
-
-
-def evaluate(surfaces: Mapping[str, Surface], elsewhere: Floats | None = None) -> tuple[Claim, ...]:
-    """Return every claim with what was found on each log.
-
-    `elsewhere` are the gains in QoS of SDSC at a = .1, float64[start, seed], with the year of
-    failures begun at other times.
-    """
-    return tuple(
-        Claim(
-            one.name, one.claim, *found, section=one.section, where=log, why=one.why,
-            rests=_rests(log, surfaces, elsewhere),
-        )
-        for one in ASKED
-        for log, found in _findings(one, surfaces, elsewhere).items()
-    )  # fmt: skip
-
-
-def _rests(log: str, surfaces: Mapping[str, Surface], elsewhere: Floats | None) -> str:
-    """Return on what a finding rests: draws of the predicted failures, and years of failures."""
-    if log == STARTS and elsewhere is not None:
-        starts, draws = elsewhere.shape
-        return (
-            f"{starts} starts of one year of failures, {draws} draws of the predicted failures each"
-        )
-    known = surfaces.get(log)
-    draws = len(known.qos) if known is not None else min(len(s.qos) for s in surfaces.values())
-    return f"{draws} draws of the predicted failures, one year of failures"
-
-
-def _findings(
-    one: Asked, surfaces: Mapping[str, Surface], elsewhere: Floats | None
-) -> dict[str, Finding]:
-    if one.test is None:
-        pairs = {BETWEEN: (SDSC, NASA), BETWEEN_REBUILT: (SDSC, REBUILT)}
-        there = {k: pair for k, pair in pairs.items() if NASA in surfaces and SDSC in surfaces}
-        return {k: ratio(surfaces[a], surfaces[b]) for k, (a, b) in there.items() if b in surfaces}
-    found = {log: one.test(s) for log, s in surfaces.items() if log.startswith(one.only)}
-    if one.test is early_benefit and elsewhere is not None:
-        found[STARTS] = early_elsewhere(elsewhere)
-    return found

@@ -117,6 +117,17 @@ def uncut(jobs: fs.Jobs) -> fs.Jobs:
     return replace(jobs, runtime=runtime, source=f"{jobs.source}, uncut")
 
 
+def powers_of_two(jobs: fs.Jobs) -> fs.Jobs:
+    """Return the jobs with as many nodes as the nearest power of two (by ratio), and run times that
+    keep their node-seconds."""
+    size = 2 ** np.rint(np.log2(jobs.size)).astype(np.int64)
+    runtime = np.maximum(np.rint(jobs.runtime * jobs.size / size), 1).astype(np.int64)
+    return replace(
+        jobs, size=size, runtime=runtime, estimate=np.full(len(jobs), -1),
+        source=f"{jobs.source}, powers of two",
+    )  # fmt: skip
+
+
 def generated(jobs: fs.Jobs) -> fs.Jobs:
     """Return as many jobs submitted at the same times, whose sizes are those of the log and whose
     run times are a Weibull law's, both in an order of their own; the law's mean and its longest of

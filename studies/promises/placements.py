@@ -6,7 +6,7 @@ from __future__ import annotations
 import polars as pl
 
 import forestall as fs
-from studies.kit.claims import Claim
+from studies.kit.claims import UNTESTED, Claim
 from studies.kit.text import Blocks, table
 from studies.promises.claims import FAILS, HOLDS, PARTLY
 from studies.promises.report import measures_row, spread
@@ -59,6 +59,8 @@ def least_claims(runs: pl.DataFrame) -> tuple[Claim, ...]:
         if worse:
             text += f"; p_f then {float(offers['offers_excess'].sum()) / worse:.3f} above the least"
         verdict = HOLDS if worse == 0 else PARTLY if worse < 0.05 * risky else FAILS
+        if risky == 0:
+            verdict = UNTESTED
         made.append(
             Claim(
                 "least", "the scheduler selects the partition with the lowest probability of "

@@ -13,7 +13,7 @@ import polars as pl
 
 import forestall as fs
 from studies.kit.workers import cores, over_workers
-from studies.promises.inputs import JOBS, Inputs, gathered, rolled, scattered
+from studies.promises.inputs import JOBS, Inputs, gathered, powers_of_two, rolled, scattered
 from studies.promises.watched import Watched
 
 DOWNTIME: Final = 120
@@ -38,8 +38,10 @@ class Case:
     accuracy, risk, checkpoint, placement, repeat : parameters of the simulation
     seed : of the detectabilities
     room : whether reservations have room for checkpoints even where none are taken
-    failures : "log"; "rolled", begun `shift` days later; "scattered", drawn without pattern by
-        `seed`; or "gathered" into bursts of five
+    sizes : "log", or "powers of two": each job has as many nodes as the nearest one, and as many
+        node-seconds as before
+    failures : "log"; "none"; "rolled", begun `shift` days later; "scattered", drawn without pattern
+        by `seed`; or "gathered" into bursts of five
     topology : by which runs are looked at; `slack` the probability that is given up for it (None:
         no node is chosen by it)
     watched : whether each offer is compared with the least of all sets
@@ -55,6 +57,7 @@ class Case:
     placement: str = "fault-aware"
     room: bool = False
     repeat: bool = False
+    sizes: str = "log"
     failures: str = "log"
     shift: int = 0
     jobs: int = JOBS
@@ -73,8 +76,10 @@ class Played:
     promises: list[dict[str, Any]] = field(default_factory=list)
 
 
-def failures_of(case: Case, failures: fs.Failures) -> fs.Failures:
-    """Return the failures that the case is played with."""
+def failures_of(case: Case, failures: fs.Failures) -> fs.Failures | None:
+    """Return the failures that the case is played with; None: nothing fails."""
+    if case.failures == "none":
+        return None
     if case.failures == "rolled":
         return rolled(failures, case.shift)
     if case.failures == "scattered":
@@ -96,6 +101,8 @@ def result_of(case: Case, inputs: Inputs, placement: Watched | None = None) -> f
     place of the case's."""
     jobs: fs.Jobs = inputs.jobs[case.log]
     first = jobs if case.jobs >= len(jobs) else jobs.take(np.arange(case.jobs))
+    if case.sizes == "powers of two":
+        first = powers_of_two(first)
     if case.from_zero:
         first = replace(first, submit=first.submit - first.submit[0])
     return fs.simulate(
@@ -148,6 +155,8 @@ def play_case(case: Case, inputs: Inputs) -> Played:
         "promised": found["promised_mean"],
         "brier": found["brier"],
         "wait_mean": found["wait"]["mean"],
+        "idle": found["node_seconds"]["idle"] / found["node_seconds"]["total"],
+        "fragmented": fragmentation(result) if case.failures == "none" else None,
         **{name: found[name] for name in MEASURES},
         **{name: near[name] for name in ("near", "places_mean")},
         **(watched or Watched({})).counts(),
@@ -155,6 +164,22 @@ def play_case(case: Case, inputs: Inputs) -> Played:
     tally = promise_tally(outcome.promises, kept, truth["restarts"] > 0, work)
     named = {k: row[k] for k in ("study", "log", "accuracy", "risk", "seed")}
     return Played(case, row, [named | bin_ for bin_ in tally] if case.study == "grid" else [])
+
+
+def fragmentation(result: fs.Result) -> float:
+    """Return the share of node-time, from the first submission to the last end, in which nodes are
+    idle while jobs wait, of a run without failures."""
+    outcome = result.outcome
+    jobs, size = outcome.jobs, outcome.workload.jobs.size
+    time = np.concatenate([jobs["submit"], jobs["first_start"], jobs["finish"]])
+    none = np.zeros_like(size)
+    busy = np.concatenate([none, size, -size])
+    waits = np.concatenate([none + 1, none - 1, none])
+    order = np.argsort(time, kind="stable")
+    span = np.diff(time[order])
+    free = outcome.parameters.nodes - np.cumsum(busy[order])[:-1]
+    waiting = np.cumsum(waits[order])[:-1] > 0
+    return float((span * free * waiting).sum() / (span.sum() * outcome.parameters.nodes))
 
 
 def promise_tally(

@@ -53,6 +53,9 @@ EARLY: Final = (0.1, 0.9)
 """The lowest accuracy above 0, for which a single log tells little: (a, U)."""
 
 
+SIZES: Final = "sizes"
+SIZES_ACCURACIES: Final = (0.1, 0.3, 1.0)
+SIZES_RISK: Final = 0.5
 LEAST, NEAR, OFFERS = "least together", "near each other", "offers"
 RISKS: Final = (0.0, 0.5, 0.9)
 LOOKED_AT: Final = 3
@@ -83,6 +86,7 @@ def cases(plan: Plan) -> list[Case]:
     found = list(grid(plan))
     if plan.controls:
         found += [*burst_grid(plan), *ablation(plan), *controls(plan), *placements(plan)]
+        found += sizes(plan)
     return found
 
 
@@ -166,6 +170,18 @@ def controls(plan: Plan) -> Iterator[Case]:
             for seed in plan.seeds[:FEW]:
                 case = Case("rolled", log, *EARLY, seed)
                 yield replace(case, failures="rolled", shift=shift)
+
+
+def sizes(plan: Plan) -> Iterator[Case]:
+    """Give SDSC with its own sizes and with powers of two: without failures, without prediction,
+    and with some."""
+    for shape in ("log", "powers of two") if SDSC in plan.logs else ():
+        base = Case(SIZES, SDSC, 0.0, SIZES_RISK, plan.seeds[0], sizes=shape)
+        yield replace(base, failures="none")
+        yield base
+        for accuracy in SIZES_ACCURACIES:
+            for seed in plan.seeds:
+                yield replace(base, accuracy=accuracy, seed=seed)
 
 
 def placements(plan: Plan) -> Iterator[Case]:

@@ -18,7 +18,8 @@ from studies.queues.claims import every_claim
 from studies.queues.figures import CAPTIONS, draw
 from studies.queues.inputs import Inputs, read_inputs
 from studies.queues.paper import PAPER
-from studies.queues.tables import Table, Value, every_table
+from studies.queues.tables import every_table
+from studies.queues.values import Table, Value
 
 __all__ = ["STUDY"]
 

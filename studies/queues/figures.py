@@ -74,7 +74,7 @@ def figure_nodes(years: YearSample) -> Figure:
     """Draw the box plot of the failures of each node that was in service in a year."""
     figure = style.new_figure(SIZE, DPI)
     axes = figure.subplots()
-    watched = years.watched.T[: len(paper.COUNTS)]
+    watched = (years.node_days > 0).T[: len(paper.COUNTS)]
     axes.boxplot(
         [years.counts[there, k] for k, there in enumerate(watched)],
         patch_artist=True,

@@ -23,6 +23,8 @@ SYSTEM: Final = 2
 """LANL's number of the system with 49 nodes and 6,152 processors."""
 
 HOUR: Final = 3600.0
+YEAR: Final = 366
+"""Days of a year, at most."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class YearSample:
     rule : the rule
     labels : of the years
     counts : int64[nodes, years], failures of each node in each year
-    watched : bool[nodes, years], whether the node was in service in that year
+    node_days : float64[nodes, years], time in service in each year, at most a year
     gaps : hours between failures of one node, by the year in which they end; float64[n] each
     zeros : gaps of 0 h left out, by year
     """
@@ -84,7 +86,7 @@ class YearSample:
     rule: Rule
     labels: tuple[int, ...]
     counts: npt.NDArray[np.int64]
-    watched: npt.NDArray[np.bool_]
+    node_days: Floats
     gaps: tuple[Floats, ...]
     zeros: tuple[int, ...]
 
@@ -117,9 +119,8 @@ def _years(whole: systems.History, rule: Rule) -> YearSample:
         ended = length[~censored] / HOUR
         gaps.append(ended[ended > 0])
         zeros.append(int(np.count_nonzero(ended == 0)))
-    return YearSample(
-        rule, labels, counted.failures, counted.node_days > 0, tuple(gaps), tuple(zeros)
-    )
+    days = np.minimum(counted.node_days, YEAR)  # service before an origin is in no year
+    return YearSample(rule, labels, counted.failures, days, tuple(gaps), tuple(zeros))
 
 
 def _origins(part: systems.History, dates: tuple[str, str, str]) -> npt.NDArray[np.int64]:

@@ -64,6 +64,61 @@ def every_run() -> tuple[Played, ...]:
     )
 
 
+TOGETHER: Final = {
+    "one node": (0,),
+    "two neighbors": (0, 1),
+    "two nodes with one between them": (-1, 1),
+    "a node and both its neighbors": (-1, 0, 1),
+}
+"""Places on the ring, beside a node drawn by chance, that fail in the same second."""
+TOGETHER_TRIALS: Final = 200
+
+
+@dataclass(frozen=True)
+class Together:
+    """What became of jobs some of whose nodes fail in the same second.
+
+    Attributes
+    ----------
+    pattern, copies : which nodes fail, and how many copies there are of each checkpoint
+    struck : failures of nodes that had a job
+    gone : jobs whose newest checkpoint was gone with all its copies
+    """
+
+    pattern: str
+    copies: int
+    struck: int
+    gone: int
+
+    @property
+    def item(self) -> str:
+        """What it is, in words."""
+        return f"{self.pattern} at once, {self.copies} {'copy' if self.copies == 1 else 'copies'}"
+
+
+def together_runs() -> tuple[Together, ...]:
+    """Return each pattern on the paper's ring, and two neighbors with a node's own copy alone."""
+    runs = [(pattern, RINGS[-1]) for pattern in TOGETHER] + [("two neighbors", 1)]
+    return tuple(_together(pattern, copies) for pattern, copies in runs)
+
+
+def _together(pattern: str, copies: int) -> Together:
+    spares = len(paper.SPARES_WEIBULL) - 1
+    size, run, apart = paper.SPARES_NODES - spares, 12 * int(HOUR), 48 * int(HOUR)
+    rng = np.random.default_rng(len(pattern))
+    nodes = rng.integers(1, size - 1, TOGETHER_TRIALS)[:, None] + np.array(TOGETHER[pattern])
+    start = np.arange(TOGETHER_TRIALS) * apart
+    jobs = pl.DataFrame({"job": np.arange(1, TOGETHER_TRIALS + 1), "submit": start}).with_columns(
+        size=pl.lit(size), runtime=pl.lit(run), estimate=pl.lit(run)
+    )
+    time = np.repeat(start + int(5.5 * HOUR), nodes.shape[1])
+    failures = pl.DataFrame(
+        {"time": time, "node": nodes.ravel(), "downtime": np.full(nodes.size, run)}
+    )
+    done: Any = fs.simulate(jobs, failures, **settings(spares, copies)).measures
+    return Together(pattern, copies, done["failures_hit"], done["vault"]["fallbacks"])
+
+
 def _played(name: str, law: systems.Lifetime, spares: int, copies: int) -> Played:
     jobs, failures = trials(law, spares, seed=spares)
     done = fs.simulate(jobs, failures, **settings(spares, copies))

@@ -4,57 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import replace
 
 import forestall as fs
 from forestall import systems
 from studies.queues import paper
-from studies.queues.inputs import HOUR, Inputs, YearSample
-from studies.queues.played import TRIALS, Played, every_run
-
-DRAWS = 999
-"""Samples drawn for a test of goodness of fit."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """One number of the paper beside ours.
-
-    Attributes
-    ----------
-    item : what it is
-    paper : as printed, None where the paper has none
-    ours : computed consistently
-    paper_way : computed as the paper must have done, where that is another way
-    unit : of all three, "" for pure numbers
-    digits : decimals to show
-    """
-
-    item: str
-    paper: float | None
-    ours: float
-    paper_way: float | None = None
-    unit: str = ""
-    digits: int = 2
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of the paper redone.
-
-    Attributes
-    ----------
-    name, title : ``Table 3`` and what it shows
-    values : its numbers
-    why : why ours differ from theirs, a sentence or two each
-    """
-
-    name: str
-    title: str
-    values: tuple[Value, ...]
-    why: tuple[str, ...]
+from studies.queues.inputs import HOUR, Inputs
+from studies.queues.played import (
+    TOGETHER,
+    TOGETHER_TRIALS,
+    TRIALS,
+    Played,
+    Together,
+    every_run,
+    together_runs,
+)
+from studies.queues.values import Table, Value
+from studies.queues.years import years_table
 
 
 def every_table(inputs: Inputs) -> tuple[Table, ...]:
@@ -68,97 +34,7 @@ def every_table(inputs: Inputs) -> tuple[Table, ...]:
         mixed_table(),
         interval_table(),
         spares_table(),
-        played_table(every_run()),
-    )
-
-
-# ---------------------------------------------------------------------------------------- Table 1
-
-
-def year_fits(years: YearSample, family: str = "weibull") -> tuple[systems.Fitted | None, ...]:
-    """Return the fit of each year's gaps; None where there are too few for one."""
-    return tuple(fs.fit(gaps, family) if len(np.unique(gaps)) > 1 else None for gaps in years.gaps)
-
-
-def years_table(rules: Sequence[YearSample]) -> Table:
-    """Return Table 1: failures, shape and scale of years 1 to 8, by the first rule; the others are
-    in the reasons."""
-    first = rules[0]
-    values = []
-    for k, (fitted, count) in enumerate(
-        zip(year_fits(first), first.counts.sum(axis=0), strict=True)
-    ):
-        if k >= len(paper.COUNTS):
-            break
-        year = f"Year {k + 1}"
-        values.append(Value(f"{year}: failures", paper.COUNTS[k], float(count), digits=0))
-        if fitted is not None:
-            shape, scale = fitted.params["shape"], fitted.params["scale"]
-            values.append(Value(f"{year}: shape", paper.SHAPES[k], shape))
-            values.append(Value(f"{year}: scale", paper.SCALES[k], scale, unit="h", digits=1))
-    values += weibull_values(first)
-    return Table(
-        "Table 1", "Weibull fits of the hours between failures of a node, by year of operation",
-        tuple(values), tuple(_why_years(rules, values)),
-    )  # fmt: skip
-
-
-def _why_years(rules: Sequence[YearSample], values: Sequence[Value]) -> list[str]:
-    zeros = sum(rules[0].zeros)
-    why = [
-        f"The paper does not say where a year begins. Here {rules[0].rule.text}. "
-        "Agreement of the counts is therefore not evidence, but agreement of the scales is.",
-        f"{zeros} gaps of 0 h (two records of one node in one minute) are left out: no Weibull law "
-        "with a shape below 1 has a finite likelihood there. The censored last gap of each node is "
-        "left out, as apparently in the paper; including it raises the scales of the last years.",
-    ]
-    why.append(_why_weibull(values))
-    for sample in rules[1:]:
-        counts = " ".join(f"{n:,.0f}" for n in sample.counts.sum(axis=0))
-        pairs = [f.params if f is not None else None for f in year_fits(sample)]
-        shapes = " ".join("-" if p is None else f"{p['shape']:.2f}" for p in pairs)
-        scales = " ".join("-" if p is None else f"{p['scale']:.0f}" for p in pairs)
-        why.append(
-            f"{sample.rule.text.capitalize()}: failures {counts}; shapes {shapes}; "
-            f"scales {scales} h."
-        )
-    return why
-
-
-PLACE, ABOVE, P_VALUE = "place of the Weibull law by AIC", "AIC above the best", "p of the fit"
-
-
-def weibull_values(years: YearSample) -> list[Value]:
-    """Return how good the Weibull law is among all laws that are fitted, year by year."""
-    told = []
-    for k, gaps in enumerate(years.gaps[: len(paper.COUNTS)], 1):
-        ranking = fs.fit_all(gaps)
-        fitted = ranking["weibull"]
-        place = [row.name for row in ranking.rows].index("weibull") + 1
-        above = fitted.aic - ranking.best.aic
-        told += [
-            Value(f"Year {k}: {PLACE}", None, place, unit=f"of {len(ranking)}", digits=0),
-            Value(f"Year {k}: {ABOVE}", None, above, digits=0),
-            Value(f"Year {k}: {P_VALUE}", None, fitted.goodness(DRAWS).ad_p, digits=3),
-        ]
-    return told
-
-
-def _why_weibull(values: Sequence[Value]) -> str:
-    told = {value.item: value for value in values}
-    years = [k for k in range(1, len(paper.COUNTS) + 1) if f"Year {k}: {PLACE}" in told]
-    each = [
-        f"{told[f'Year {k}: {PLACE}'].ours:.0f} ({told[f'Year {k}: {ABOVE}'].ours:.0f}, "
-        f"{told[f'Year {k}: {P_VALUE}'].ours:.3f})"
-        for k in years
-    ]
-    laws = told[f"Year 1: {PLACE}"].unit.removeprefix("of ")
-    return (
-        "The paper tried 17 laws, and has the Weibull law as the best or an acceptable next in "
-        f"each year. Its place by AIC among {laws} laws fitted to the same gaps, how far its AIC "
-        "is above that of the best, and the p "
-        f"of Anderson and Darling's test ({DRAWS} draws), in years 1 to {len(each)}: "
-        f"{', '.join(each)}. Where p is small the gaps do not follow it."
+        played_table(every_run(), together_runs()),
     )
 
 
@@ -212,6 +88,9 @@ def percent_failure(queues: Sequence[fs.Queue], law: systems.Lifetime) -> tuple[
     return [100 * value for value in failures], 100 * systems.job_failure(queues, failures)
 
 
+SWITCHED_OFF = "388 interactive nodes given to no queue"
+
+
 def queues_table() -> Table:
     """Return Table 3, F_job, and Section 5.3's move of nodes."""
     ways = [blade(), blade(paper.SHAPE), mixed_law(paper.SHAPE, paper.SCALE_SHAPE)]
@@ -220,6 +99,10 @@ def queues_table() -> Table:
     )
     moved = systems.move_nodes(paper.QUEUES, "Interactive", paper.MOVED)
     moved_ours, moved_theirs = (percent_failure(moved, law)[1] for law in ways[1:])
+    smaller = [
+        replace(q, nodes=q.nodes - sum(paper.MOVED.values())) if q.name == "Interactive" else q
+        for q in paper.QUEUES
+    ]
     values = []
     for k, queue in enumerate(paper.QUEUES):
         size = _size(queue)
@@ -231,6 +114,7 @@ def queues_table() -> Table:
         Value("all jobs: exponential", None, all_plain, unit="%"),
         Value("388 interactive nodes moved: Weibull", paper.JOB_FAILURE_MOVED,
               moved_ours, moved_theirs, "%"),
+        Value(f"{SWITCHED_OFF}: Weibull", None, percent_failure(smaller, ways[1])[1], unit="%"),
     ]  # fmt: skip
     return Table(
         "Table 3", "Failure rates of queues on blades with an MTTF of 102,840 h, all as new",
@@ -340,8 +224,8 @@ def mixed_table() -> Table:
     """Return Section 4.4's reliability of a mixed machine."""
     values = []
     for name, printed, nodes in zip(
-        ("256 commodity nodes", "128 of them blades"), paper.MIXED_RELIABILITY, (256, 128),
-        strict=True,
+        ("256 commodity nodes", "128 of them blades", "256 blades"),
+        (*paper.MIXED_RELIABILITY, None), (256, 128, 0), strict=True,
     ):  # fmt: skip
         ours, theirs = (
             [systems.ComponentGroup(nodes, with_scale_of(commodity(), other)),
@@ -351,7 +235,8 @@ def mixed_table() -> Table:
         value, their_value = (
             100 * float(systems.series_sf(groups, paper.MIXED_HOURS)) for groups in (ours, theirs)
         )
-        values.append(Value(f"{name}, 100 h", printed, value, their_value, "%"))
+        theirs_shown = None if printed is None else their_value
+        values.append(Value(f"{name}, 100 h", printed, value, theirs_shown, "%"))
     values += mixed_costs()
     return Table(
         "Section 4.4", "Reliability of a machine of unlike nodes, shape 0.75", tuple(values),
@@ -417,13 +302,34 @@ def interval_table() -> Table:
     ours, theirs = (systems.nodes_for_interval(*asked, as_published=way) for way in (False, True))
     return Table(
         "Section 6", "Nodes for which 10 h is Daly's checkpoint interval",
-        (Value("nodes", paper.INTERVAL_NODES, ours, theirs),),
+        (Value("nodes", paper.INTERVAL_NODES, ours, theirs), *interval_values()),
         ("Equation 22 gives tau = sqrt(2 delta M) - delta, so M = (tau + delta)^2 / (2 delta). "
          "Equation 23 has tau - delta, a sign error.",),
     )  # fmt: skip
 
 
+MTTFS = (25_000, 50_000, 100_000, 200_000, 400_000)
+SHAPES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+OVER_MTTF, OVER_SHAPE = "nodes by MTTF", "nodes by shape"
+
+
+def interval_values() -> list[Value]:
+    """Return Section 6's nodes over the MTTF of a node, h, and over the shape of its law."""
+    wanted = (paper.INTERVAL, paper.COST)
+    return [
+        *(Value(f"{OVER_MTTF} {mttf:,} h", None,
+                systems.nodes_for_interval(*wanted, float(mttf), paper.INTERVAL_SHAPE))
+          for mttf in MTTFS),
+        *(Value(f"{OVER_SHAPE} {shape}", None,
+                systems.nodes_for_interval(*wanted, paper.INTERVAL_MTTF, shape))
+          for shape in SHAPES),
+    ]  # fmt: skip
+
+
 # ---------------------------------------------------------------------------------------- Table 5
+
+
+SMALLER_JOB = "a job of 254 nodes without spares"
 
 
 def spares_table() -> Table:
@@ -442,6 +348,12 @@ def spares_table() -> Table:
             Value(f"{label}: Weibull, shape 0.75", weibull, ours, theirs, "%"),
             Value(f"{label}: Weibull, shape 0.7", weibull, other, theirs, "%"),
         ]
+    values += [
+        Value(f"{SMALLER_JOB}, {name}", None,
+              100 * systems.spares_within(paper.SPARES_NODES - 2, law, paper.SPARES_HOURS, 0),
+              unit="%") for name, law in zip(("exponential", "Weibull, shape 0.75"), laws[:2],
+                                             strict=True)
+    ]  # fmt: skip
     return Table(
         "Table 5", "Reliability of 256 blades, spares among them, over 128 h", tuple(values),
         ("The Weibull column combines the scale of shape 0.75 with the exponent 0.7: the reverse "
@@ -452,7 +364,10 @@ def spares_table() -> Table:
 # ------------------------------------------------------------------------------ Section 7 played
 
 
-def played_table(runs: Sequence[Played]) -> Table:
+GONE, STRUCK = "jobs whose checkpoint was gone", "failures that struck a job"
+
+
+def played_table(runs: Sequence[Played], together: Sequence[Together]) -> Table:
     """Return Section 7 and 7.1 as they come out in simulated runs, beside what is computed."""
     values = []
     for one in runs:
@@ -462,9 +377,14 @@ def played_table(runs: Sequence[Played]) -> Table:
             Value(f"{label}: played", None, 100 * one.kept, unit="%"),
         ]
     values.append(
-        Value("jobs whose checkpoint was gone, 3 copies", None,
+        Value(f"{GONE}, 3 copies", None,
               sum(one.fallbacks for one in runs if one.copies == 3), digits=0)
     )  # fmt: skip
+    for struck in together:
+        values += [
+            Value(f"{struck.item}: {GONE}", None, struck.gone, digits=0),
+            Value(f"{struck.item}: {STRUCK}", None, struck.struck, digits=0),
+        ]
     return Table(
         "Section 7 played", "Jobs that take a spare and go on from a neighbor's copy",
         tuple(values),
@@ -474,5 +394,7 @@ def played_table(runs: Sequence[Played]) -> Table:
          "share of deadlines met.",
          "Computed: the probability that no more nodes fail than there are spares and that a copy "
          "of each checkpoint survives (Equation 24, and the ring). The simulation renews copies "
-         "hourly, the formula never; a failure costs at most an hour and the restart."),
+         "hourly, the formula never; a failure costs at most an hour and the restart.",
+         f"At once: {TOGETHER_TRIALS} jobs of 12 h each, on nodes of which some neighbors on the "
+         f"ring ({', '.join(TOGETHER)}) fail in the same second."),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from studies.kit.claims import CONFIRMED, Claim, Finding
+from studies.kit.claims import CONFIRMED, FOLLOWS, UNTESTED, Claim, Finding
 from studies.kit.means import Mean
 from studies.kit.text import share
 from studies.vault.found import Found, Measured
@@ -103,11 +103,12 @@ def _programs(measured: Measured) -> list[Claim]:
         least = "at least " if REMOTE in stopped else ""
         text = f"{least}{share(gain)} ({told}; undisturbed {of['none']:.0f} s); "
         text += "the same answer each time" if len(answers) == 1 else "ANSWERS DIFFER"
-        good = SHORTER[0] <= gain <= SHORTER[1]
+        verdict = CONFIRMED.of([SHORTER[0] <= gain <= SHORTER[1]])
+        if REMOTE in stopped and gain <= SHORTER[1]:
+            verdict = UNTESTED  # a run that never ended tells only the least that is gained
         made.append(_claim(
             "run times", "applications take 11 to 44 % less time than with a dedicated remote "
-            "server", f"{program}, {MEASURED}", Finding(text, CONFIRMED.of([good])),
-            GAINED,
+            "server", f"{program}, {MEASURED}", Finding(text, verdict), GAINED,
         ))  # fmt: skip
     return made
 
@@ -120,11 +121,16 @@ def _time_lost(found: Found, name: str) -> Claim:
     near = found.mean(name, SERVER, found.plan.sizes[0], "time_share").mean
     vault = found.mean(name, VAULT, found.plan.sizes[0], "time_share").mean
     text = f"{'; '.join(told)}; a near server {share(near)}, the vault {share(vault)}"
-    good = TIME_LOST / 1.5 <= usual <= TIME_LOST * 1.5
+    if math.isnan(usual) or not any(value > 0 for value in shares.values()):
+        verdict = UNTESTED
+    else:
+        good = TIME_LOST / 1.5 <= usual <= TIME_LOST * 1.5
+        verdict = FOLLOWS if good else CONFIRMED.fails
     return _claim(
         "time lost", "transfers between campuses take 12 % of the time", f"{name}, simulated",
-        Finding(text, CONFIRMED.of([good])),
-        "one number is confirmed where the usual size comes within a factor of 1.5 of it",
+        Finding(text, verdict),
+        "the size of checkpoints, the interval and the path are inputs of the study and give any "
+        "share: near 12 % (within a factor of 1.5) at the usual size, far from it at others",
     )  # fmt: skip
 
 
@@ -169,15 +175,21 @@ def _shared(found: Found, name: str) -> Claim:
 
 
 def _submitter(found: Found, name: str) -> Claim:
-    """A slow line to the submitting machine."""
+    """A slow line to the submitting machine costs guests more time than every other way."""
     size = found.plan.sizes[0]
     lost, other = (found.mean(name, x, size, "unfinished").mean for x in (SUBMITTER, VAULT))
     busy = found.mean(name, SUBMITTER, size, "time_share").mean
     text = f"{share(busy)} of guests' time is spent on the line; {share(lost)} of jobs are not "
     text += f"done when the traces end ({share(other)} with the vault)"
+    others = {x: found.mean(name, x, size, "time_share").mean for x in (REMOTE, SERVER, VAULT)}
+    next_most = max(others, key=lambda x: others[x])
+    text += f"; next is {next_most} with {share(others[next_most])} of the time"
+    verdict = CONFIRMED.of([busy > others[next_most]])
+    if not any(value > 0 for value in (busy, *others.values())):
+        verdict = UNTESTED
     return _claim(
         "submitting machine", "checkpoints on a submitting machine behind a slow line cost most",
-        f"{name}, simulated", Finding(text, CONFIRMED.of([busy > 0.25])),
+        f"{name}, simulated", Finding(text, verdict),
     )  # fmt: skip
 
 

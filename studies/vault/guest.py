@@ -39,7 +39,7 @@ def warmed(folder: Path) -> None:
     (folder / "one").mkdir(parents=True)
     (folder / "one" / "byte").write_bytes(b"1")
     vault = fs.vault.open([str(folder / "store")])
-    vault.restore(vault.save(folder / "one", data=1, parity=0)["id"], folder / "back")
+    vault.restore(vault.save(folder / "one", data=1, parity=0, init=True)["id"], folder / "back")
 
 
 def stored(given: dict[str, Any]) -> None:
@@ -65,7 +65,7 @@ def _once(given: dict[str, Any], folder: Path, state: bytes, version: int) -> No
     vault = fs.vault.open(given["stores"])
     label = f"{given['label']}-{len(state)}"
     begun = time.monotonic()
-    made = vault.save(source, label=label, **given["coding"])
+    made = vault.save(source, label=label, init=True, **given["coding"])
     saved = time.monotonic()
     same, wrong = True, ""
     if given.get("restore", True):
@@ -145,7 +145,7 @@ def _saved(program: Program, vault: Any, state: Path, given: dict[str, Any]) -> 
     state.mkdir(parents=True, exist_ok=True)
     program.save(state)
     try:
-        vault.save(state, label=given["label"], **given["coding"])
+        vault.save(state, label=given["label"], init=True, **given["coding"])
     except fs.errors.InputError as error:
         tell(event="unsaved", said=str(error))
 

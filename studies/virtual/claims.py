@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, TypeVar
 
-from studies.kit.claims import Finding
+from studies.kit.claims import Finding, UntestableError
 from studies.kit.means import Mean, mean_of
 from studies.kit.text import share
 from studies.virtual.found import FAILS, HOLDS, Found, aware, gained, listed, near, points, times
@@ -48,6 +48,8 @@ CLOSE: Final = 0.01
 """A rate counts as the paper's where it is no further from it."""
 FEW: Final = 0.02
 """A share of tasks hit again counts as small up to here."""
+FEW_JOBS: Final = 0.1
+"""A share of jobs hit again counts as the paper's up to here."""
 NEGLIGIBLE: Final = 0.001
 THIRD: Final = 2 / 3
 """A gain counts as of the paper's size from so much of it on, by the low end of its interval."""
@@ -57,18 +59,20 @@ THIRD: Final = 2 / 3
 
 
 def once(found: Found) -> Finding:
-    """At most one failure in the life of a task."""
+    """At most one failure in the life of a task, and few jobs with a second one."""
     words, good = [], []
     for rate in found.ends:
         rows = found.runs.rows(Cell(STAYS, rate=rate, study="checkpoints"))
         hit = [int(rows[name].sum()) for name in ("tasks_hit", "jobs_hit")]
         twice = [int(rows[f"{name}_hit_twice"].sum()) for name in ("tasks", "jobs")]
-        again = [two / max(one, 1) for one, two in zip(hit, twice, strict=True)]
+        if not all(hit):
+            raise UntestableError(f"no failure hits a task at {times(rate)} the paper's failures")
+        again = [two / one for one, two in zip(hit, twice, strict=True)]
         words.append(
             f"{times(rate)}: {share(again[0])} of {hit[0]:,} tasks hit were hit again, "
             f"{share(again[1])} of {hit[1]:,} jobs"
         )
-        good += [rate] if again[0] <= FEW else []
+        good += [rate] if again[0] <= FEW and again[1] <= FEW_JOBS else []
     return Finding("; ".join(words), HOLDS if len(good) == 2 else near(good))
 
 
@@ -141,36 +145,42 @@ def _told(gains: Gains) -> str:
 
 
 def sensitive(found: Found) -> Finding:
-    """Best-fit depends most on the accuracy of predictions."""
+    """Best-fit depends most on the accuracy of predictions: more than first-fit, and than
+    random-select that migrates."""
     early = _sensitive(found, found.cell, found.plan.rates)
     late = _sensitive(found, found.late, found.late_rates)
     return Finding(
-        f"rise in tasks from accuracy 0 to 1, points: {early[0]}; with predictions that may come "
-        f"late: {late[0]}",
+        "rise from accuracy 0 to 1, points of jobs and of tasks, best-fit, and by how much it is "
+        f"more than that of first-fit and of random-select: {early[0]}; with predictions that may "
+        f"come late: {late[0]}",
         _early_or_late(found, early[1], late[1]),
-        f"rise in tasks: {_last(early[0])}; with predictions that may come late: {_last(late[0])}",
+        f"{_last(early[0])}; with predictions that may come late: {_last(late[0])}",
     )
 
 
 def _sensitive(found: Found, cell: CellOf, rates: Sequence[float]) -> tuple[str, list[float]]:
     words, ahead = [], []
     for rate in rates:
-        rises = {one: _rise(found, cell, one, rate) for one in AWARE}
-        more = mean_of([rise - rises[FIRST][seed] for seed, rise in rises[BEST].items()])
-        best, first = (mean_of(list(rises[one].values())).mean for one in (BEST, FIRST))
-        words.append(
-            f"{times(rate)} best-fit {points(best)}, first-fit {points(first)}, difference "
-            f"{gained(more)}"
-        )
-        ahead += [rate] if more.above else []
+        parts, above = [], []
+        for measure in (JOBS, TASKS):
+            best = _rise(found, cell, BEST, rate, measure)
+            more = []
+            for rival in (FIRST, RANDOM):
+                other = _rise(found, cell, rival, rate, measure)
+                more.append(mean_of([best[seed] - other[seed] for seed in best if seed in other]))
+            above += [one.above for one in more]
+            mean = points(mean_of(list(best.values())).mean)
+            parts.append(f"{WORDS[measure]} {mean}, by {' and '.join(map(gained, more))}")
+        words.append(f"{times(rate)} {', '.join(parts)}")
+        ahead += [rate] if all(above) else []
     return "; ".join(words), ahead
 
 
-def _rise(found: Found, cell: CellOf, strategy: str, rate: float) -> dict[int, float]:
-    """Return by how much tasks rise from the least accuracy to the highest, by seed."""
+def _rise(found: Found, cell: CellOf, strategy: str, rate: float, measure: str) -> dict[int, float]:
+    """Return by how much a measure rises from the least accuracy to the highest, by seed."""
     low, high = min(found.plan.accuracies), max(found.plan.accuracies)
-    above, below = (found.runs.values(cell(strategy, rate, a), TASKS) for a in (high, low))
-    return {seed: above[seed] - below[seed] for seed in above}
+    above, below = (found.runs.values(cell(strategy, rate, a), measure) for a in (high, low))
+    return {seed: above[seed] - below[seed] for seed in above if seed in below}
 
 
 def _early_or_late(found: Found, early: list[float], late: list[float]) -> str:
@@ -205,19 +215,21 @@ def _bad(found: Found, base: str) -> Finding:
 
 
 def rising(found: Found) -> Finding:
-    """Completion rates rise with accuracy."""
+    """Completion rates, of jobs and of tasks, rise with accuracy, whatever strategy asks."""
     words, good = [], []
     for rate in found.plan.rates:
         gains = [
-            found.runs.gain(found.cell(one, rate, high), found.cell(one, rate, low), TASKS)
-            for one in AWARE
+            found.runs.gain(found.cell(one, rate, high), found.cell(one, rate, low), measure)
+            for measure in (JOBS, TASKS)
+            for one in (*AWARE, RANDOM)
             for low, high in pairwise(found.played(rate))
         ]
         up, down = sum(gain.above for gain in gains), sum(gain.below for gain in gains)
         words.append(f"{times(rate)}: {up} of {len(gains)} rise, {down} fall")
         good += [rate] if up > 0 and down == 0 else []
     return Finding(
-        "steps in tasks by more than chance, best-fit and first-fit: " + "; ".join(words),
+        "steps by more than chance, in jobs and tasks, of best-fit, first-fit and random-select: "
+        + "; ".join(words),
         HOLDS if len(good) == len(found.plan.rates) else near(good),
     )
 

@@ -12,7 +12,8 @@ from typing import Protocol
 
 import pytest
 
-from forestall.model.cluster.actions import (
+from forestall.core.model.faults import LookError, LookFault, WriteError, WriteFault
+from forestall.slurm.cluster.actions import (
     Action,
     ActionResult,
     DrainNode,
@@ -28,10 +29,9 @@ from forestall.model.cluster.actions import (
     Submit,
     Unreserve,
 )
-from forestall.model.cluster.cluster import LiveCluster
-from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
-from forestall.model.cluster.nouns import ClusterJob
-from forestall.model.cluster.standing import Standing
+from forestall.slurm.cluster.cluster import LiveCluster
+from forestall.slurm.cluster.nouns import ClusterJob
+from forestall.slurm.cluster.standing import Standing
 
 SCRIPT = "#!/bin/sh\ntrap : USR1\nwhile sleep 1; do :; done\n"
 HOSTILE = ("-x --reservation=all", "a\nb", "$(touch pwned)", "größe ☃", "a=b Comment=forestall:x")
@@ -108,7 +108,7 @@ def twice(site: Site, action: Action) -> ActionResult:
             pytest.skip(str(error))
         raise
     assert not first.already
-    assert site.cluster.find(action) is Standing.DONE
+    assert site.cluster.find(action) in (Standing.DONE, Standing.UNDER_WAY)
     again = site.cluster.act(action)
     assert again.already
     assert again.job == first.job
@@ -225,6 +225,19 @@ class ClusterContract:
         assert job.restarts == 1
         twice_or_done(site, StartNow(fresh(), number))
         site.until("it runs again", lambda: job_of(site, number).state == "RUNNING")
+        site.cancel(number)
+
+    def test_requeue_elsewhere(self, site: Site) -> None:
+        """However soon Slurm starts it again, it is not where it was."""
+        number = running(site)
+        [node] = job_of(site, number).nodes
+        twice(site, Requeue(fresh(), number, 0, (node,)))
+        job = job_of(site, number)
+        assert (job.restarts, job.held, job.mark.hold) == (1, False, "")
+        assert node in job.excluded
+        twice_or_done(site, StartNow(fresh(), number))
+        site.until("it runs again", lambda: job_of(site, number).state == "RUNNING")
+        assert node not in job_of(site, number).nodes
         site.cancel(number)
 
     def test_hold_and_release(self, site: Site) -> None:

@@ -16,10 +16,10 @@ import pytest
 
 from condor_pool import trixie
 from condor_pool.pool import FORESTALL, MANAGER, Pool
-from forestall.adapters.condor.attributes import HOURS
-from forestall.adapters.condor.config import PRE_JOB_RANK
-from forestall.app.hosts.condor import condor_config, submit_lines, write_ad
-from forestall.decide.cycle.horizons import HostHorizons
+from forestall.sharing.adapters.condor.attributes import HOURS
+from forestall.sharing.adapters.condor.config import PRE_JOB_RANK
+from forestall.sharing.api.condor import condor_config, submit_lines, write_ad
+from forestall.sharing.rules.horizons import HostHorizons
 
 pytestmark = pytest.mark.slow
 NAMES = ("ash", "birch", "cedar", "elm")
@@ -148,7 +148,9 @@ def submitted(pool: Pool, name: str) -> int:
         (pool.jobs / f"store-{each}").chmod(0o777)
     stores = " ".join(f"--store /pool/jobs/store-{each}" for each in "abc")
     state = f"/pool/jobs/{name}.state"
-    options = f"{stores} --data 2 --parity 1 --signal USR1 --files {state} --checkpoint-every 1s"
+    options = (
+        f"{stores} --init --data 2 --parity 1 --signal USR1 --files {state} --checkpoint-every 1s"
+    )
     told = pool.command(
         "sh", "-c", f'cd /pool/jobs && exec {FORESTALL} guest submit --json --name {name} '
         f"--program {FORESTALL} --time 2h --folder /pool/jobs/state --outlive '{options}' "

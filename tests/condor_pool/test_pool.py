@@ -21,8 +21,8 @@ import pytest
 
 from condor_pool import trixie
 from condor_pool.pool import MANAGER, Pool, namespace, processes_with
-from forestall.app.hosts.condor import condor_config, register_condor, submit_lines, write_ad
-from forestall.live.agent.guests import registered_guests
+from forestall.sharing.agent.guests import registered_guests
+from forestall.sharing.api.condor import condor_config, register_condor, submit_lines, write_ad
 
 SOURCES = Path(sys.modules["forestall"].__path__[0])
 pytestmark = pytest.mark.slow
@@ -32,7 +32,7 @@ _COMMAND = """\
 #!/usr/bin/python3
 import sys
 sys.path.insert(0, "/pool/src")
-from forestall.app.hosts.condor import read_ad
+from forestall.sharing.api.condor import read_ad
 assert sys.argv[1:4] == ["agent", "ad", "--folder"]
 sys.stdout.write(read_ad(sys.argv[4]))
 """

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from forestall.app.live.settings import (
+from forestall.core.model.live import desk
+from forestall.core.web.access import Access
+from forestall.core.web.tokens import TokenStore
+from forestall.live.serving.settings import (
     TABLES,
     ServeTable,
     SlurmTable,
     WardenProcess,
     read_live_settings,
 )
-from forestall.model.live import desk
-from forestall.web.api.access import Access
-from forestall.web.api.asked import JobAsked, QuoteAsked, WordAsked
-from forestall.web.api.tokens import TokenStore
-from forestall.web.site import site
+from forestall.live.web.api.asked import JobAsked, QuoteAsked, WordAsked
+from forestall.live.web.site import site
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
@@ -37,7 +37,9 @@ def test_every_route(tmp_path: Path) -> None:
     app = site(nobody, Access(TokenStore(tmp_path / "tokens")), mounts=())
     paths = app.openapi()["paths"]
     there = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
-    assert there == set(re.findall(r"^\| `((?:GET|POST) \S+)`", PARTS["Routes"], re.MULTILINE))
+    assert there == set(
+        re.findall(r"^\| `((?:GET|POST|DELETE) \S+)`", PARTS["Routes"], re.MULTILINE)
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import importlib
 import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -24,21 +25,25 @@ import pytest
 import typer
 
 import forestall
-from cli.calls import call
-from forestall.app.cycle.result import CycleResult
-from forestall.app.cycle.settings import CYCLE
-from forestall.app.hosts.machines.fleet import read_fleet
-from forestall.app.hosts.machines.hosts_file import read_hosts
-from forestall.app.kit.model import Model
-from forestall.app.live.settings import LiveSettings, read_live_settings
-from forestall.app.promise.result import Result
-from forestall.app.promise.settings import PROMISE
-from forestall.app.runs.settings import settings_of, with_config
-from forestall.app.virtual.result import VirtualResult
-from forestall.app.virtual.settings import VIRTUAL
-from forestall.cli import main
-from forestall.cli.application import app
-from forestall.show.result import ShownResult
+import study_calls
+from core.commands.calls import call
+from forestall.core.commands.questions import REACHING
+from forestall.core.commands.registry import placed
+from forestall.core.kit.model import Model
+from forestall.core.show.result import ShownResult
+from forestall.live.serving.settings import LiveSettings, read_live_settings
+from forestall.machines.fleet.fleet import read_fleet
+from forestall.machines.fleet.hosts_file import read_hosts
+from forestall.machines.report.result import VirtualResult
+from forestall.machines.settings import VIRTUAL
+from forestall.runs.commands.application import app
+from forestall.runs.commands.entry import main
+from forestall.runs.settings import settings_of
+from forestall.scheduling.report.result import Result
+from forestall.scheduling.settings import PROMISE
+from forestall.sharing.report.result import CycleResult
+from forestall.sharing.settings import CYCLE
+from studies.kit.commands import group
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
@@ -109,8 +114,11 @@ def run_page(page: Path, mark: str, capsys: pytest.CaptureFixture[str]) -> None:
             continue
         for command, shown in commands_of(block.text):
             words = shlex.split(command)
-            assert words[0] == "forestall", command
-            done = call(capsys, *words[1:])
+            if words[:3] == ["python", "-m", "studies"]:
+                done = study_calls.call(capsys, *words[3:])
+            else:
+                assert words[0] == "forestall", command
+                done = call(capsys, *words[1:])
             assert done.code == 0, f"{command}\n{done.err}"
             check_shown(command, shown, done.out)
 
@@ -187,7 +195,8 @@ def test_blocks_are_marked_as_they_should_be(page: Path) -> None:
             assert list(commands_of(block.text))
 
 
-def test_toml_examples_are_settings(tmp_path: Path) -> None:
+def test_toml_examples_are_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     shown = [block.text for page in PAGES for block in blocks(page) if block.language == "toml"]
     shown = [text for text in shown if "[serve]" not in text]  # tests/docs/test_api_page.py
     others = ("[[groups]]", "[nodes]", "[migration]", "[warden]", "[messages]", "[hosts.")
@@ -216,8 +225,10 @@ def test_toml_examples_are_settings(tmp_path: Path) -> None:
         assert read_fleet(tmp_path).nodes
     for text in runs:
         (tmp_path / "run.toml").write_text(text, encoding="utf-8")
-        options = with_config(tmp_path / "run.toml", {})
-        assert settings_of(Path("jobs.swf"), options)
+        command = COMMANDS["simulate",]
+        context = command.make_context("simulate", ["jobs.swf", "--settings", "run.toml"])
+        assert context.default_map.keys() == {one.replace("-", "_") for one in tomllib.loads(text)}
+        assert settings_of(Path("jobs.swf"), context.default_map)
 
 
 # ------------------------------------------------------------------------------------- tables
@@ -226,6 +237,8 @@ def test_toml_examples_are_settings(tmp_path: Path) -> None:
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield all commands, groups that do something by themselves among them."""
     for name, command in group.commands.items():
+        if command.hidden:
+            continue
         if hasattr(command, "plain"):  # one section: what is of a model alone has tables of its own
             yield (*path, name), command.plain
         elif hasattr(command, "commands"):
@@ -237,6 +250,8 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 COMMANDS = dict(commands(typer.main.get_command(app)))
+RESEARCH = dict(commands(placed(typer.main.get_command(group(())), ())))
+"""What `python -m studies` has besides studies."""
 
 
 def whole(page: Path) -> str:
@@ -265,17 +280,21 @@ def rows(text: str) -> set[str]:
     return {word.split()[0] for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_every_command_and_option_is_documented(path: tuple[str, ...]) -> None:
-    pages = REFERENCE / "cli"
-    section = sections(pages).get("forestall " + " ".join(path))
-    assert section is not None, f"no page of cli has a heading 'forestall {' '.join(path)}'"
+@pytest.mark.parametrize(
+    ("program", "path"),
+    [*(("forestall", path) for path in COMMANDS),
+     *(("python -m studies", path) for path in RESEARCH)],
+    ids=str,
+)  # fmt: skip
+def test_every_command_and_option_is_documented(program: str, path: tuple[str, ...]) -> None:
+    pages, heading = REFERENCE / "cli", " ".join((program, *path))
+    section = sections(pages).get(heading)
+    assert section is not None, f"no page of cli has a heading {heading!r}"
     documented = rows(with_shared(section, pages))
     there = {
         option
-        for parameter in COMMANDS[path].params
-        if parameter.param_type_name == "option"
-        and not {"--help", "--help-all"} & set(parameter.opts)
+        for parameter in (COMMANDS if program == "forestall" else RESEARCH)[path].params
+        if parameter.param_type_name == "option" and parameter.name not in {"help", *REACHING}
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
     assert there <= documented, f"not documented: {sorted(there - documented)}"
@@ -393,7 +412,7 @@ def test_every_file_and_column_of_cycle_sharing_is_documented(tmp_path: Path) ->
 
 def test_every_key_of_an_agents_status_is_documented(tmp_path: Path) -> None:
     pytest.importorskip("psutil")
-    from forestall.live.agent.status import read_status
+    from forestall.prediction.availability.status import read_status
 
     assert main(("agent", "--folder", str(tmp_path), "--no-listen", "--quiet", "--for", "5s",
                  "--period", "1s")) == 0  # fmt: skip
@@ -407,8 +426,8 @@ def test_every_key_of_an_agents_status_is_documented(tmp_path: Path) -> None:
 
 
 def test_every_metric_and_attribute_of_an_agent_is_documented() -> None:
-    from forestall.adapters.condor.attributes import attributes
-    from forestall.live.agent import exporter
+    from forestall.sharing.adapters.condor.attributes import attributes
+    from forestall.sharing.agent import exporter
 
     guides = ROOT / "docs" / "how-to"
     told = sections(guides / "hosts" / "watch-a-host.md")["For Prometheus"]
@@ -425,7 +444,7 @@ def test_every_metric_and_attribute_of_an_agent_is_documented() -> None:
 
 def test_every_figure_and_key_of_messages_is_documented() -> None:
     from forestall.live.messages.settings import MessageSettings
-    from web.metrics.metric_cases import told_names
+    from live.web.metrics.metric_cases import told_names
 
     named = sections(ROOT / "docs" / "how-to" / "live" / "monitor-a-controller.md")
     suffix = re.compile("_(bucket|sum|count)$")
@@ -438,19 +457,19 @@ def test_every_figure_and_key_of_messages_is_documented() -> None:
 
 
 def test_every_file_of_a_site_is_documented() -> None:
-    from forestall.app.live.shipped.write import site_files
+    from forestall.live.shipped.write import site_files
 
     page = ROOT / "docs" / "how-to" / "live" / "monitor-a-controller.md"
     assert dict(site_files()).keys() <= rows(page.read_text(encoding="utf-8"))
 
 
 def test_every_key_and_column_of_a_calibration_is_documented() -> None:
-    from forestall.app.hosts.calibrate.calibrate import ExperimentSettings, HostCalibration
-    from forestall.live.contention.measure import MeasuredPoints
-    from forestall.live.contention.memory import MemoryMeasured
-    from forestall.live.contention.plan import ExperimentPlan
-    from forestall.live.contention.points import MemoryPoint, Point
-    from live.contention.contention_cases import linear, memory_points, points
+    from forestall.sharing.api.calibrate.calibrate import ExperimentSettings, HostCalibration
+    from forestall.sharing.contention.measure import MeasuredPoints
+    from forestall.sharing.contention.memory import MemoryMeasured
+    from forestall.sharing.contention.plan import ExperimentPlan
+    from forestall.sharing.contention.points import MemoryPoint, Point
+    from sharing.contention.contention_cases import linear, memory_points, points
 
     named = sections(REFERENCE / "files")
     tables = named["A calibration (`forestall calibrate --out DIR`)"]
@@ -474,7 +493,7 @@ def test_every_file_and_key_of_a_guest_is_documented(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("psutil")
-    from forestall.live.guest.files import GuestState
+    from forestall.core.processes.files import GuestState
 
     free = ("--th1", "1", "--th2", "1", "--folder", str(tmp_path))
     assert call(capsys, "guest", "run", "--name", "g", *free, "--", "true").code == 0
@@ -627,7 +646,7 @@ def test_every_file_and_key_of_a_design_is_documented(
 
 
 def test_every_key_of_a_cluster_is_documented() -> None:
-    from forestall.app.reliability.design import file as tables
+    from forestall.reliability.report.design import file as tables
 
     inner: dict[str, Any] = {
         "groups": tables.GroupTable,
@@ -682,7 +701,7 @@ def test_every_key_of_json_is_documented(
 
 
 def test_every_column_of_gaps_is_documented() -> None:
-    from forestall.traces.gaps import OPTIONAL, REQUIRED
+    from forestall.logs.gaps import OPTIONAL, REQUIRED
 
     assert rows(sections(REFERENCE / "files")["Gaps"]) == {*REQUIRED, *OPTIONAL}
 
@@ -775,8 +794,8 @@ def test_every_error_is_documented() -> None:
 
 
 def test_every_failure_format_and_preset_is_documented() -> None:
-    from forestall.traces.failures.formats import FORMATS
-    from forestall.traces.generate import PRESETS
+    from forestall.logs.failures.formats import FORMATS
+    from forestall.logs.generate import PRESETS
 
     assert {one.name for one in FORMATS} <= rows(whole(REFERENCE / "traces"))
     generators = ROOT / "docs" / "models" / "generators"

@@ -7,9 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from forestall.core.model.live.intents import MAY, IntentState
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.rows import ROWS
-from forestall.model.live.intents import MAY, IntentState
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "ledger.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -6,8 +6,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from forestall.app.live.watching import WatchTable
 from forestall.live.rules.settings import RULES, RuleSettings
+from forestall.live.serving.watching import WatchTable
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs/reference/node-rules/index.md").read_text()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from forestall.app.runs.models import MODELS
+from forestall.runs.models import MODELS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cli.calls import call
-from forestall.app.site.report import RENAMED
+from core.commands.calls import call
+from forestall.site.report import RENAMED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "reference" / "report").glob("*.md"))
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-RECORDED = ROOT / "tests" / "adapters" / "slurm" / "recorded" / "24.11"
+RECORDED = ROOT / "tests" / "slurm" / "recorded" / "24.11"
 SLURM = (
     "sacct.jobs.epoch.txt",
     "sacctmgr.event.epoch.txt",
@@ -173,7 +173,7 @@ def test_figures_in_the_reference_are_made_somewhere() -> None:
     """Keys of figures stand in the code, whole or up to what they are grouped by."""
     code = "".join(
         path.read_text(encoding="utf-8")
-        for path in (ROOT / "src" / "forestall" / "app" / "site").rglob("*.py")
+        for path in (ROOT / "src" / "forestall" / "site").rglob("*.py")
     )
     for keys, *_ in rows(TEXT):
         for key in keys:

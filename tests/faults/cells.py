@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from faults.commands import ROWS, Row, write_inputs
-from forestall.traces.files.folders import WHOLE, is_left_over, mend
+from forestall.core.files.folders import WHOLE, is_left_over, mend
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.cycle.cycle_small import QUICK, guests_file, hosts_file
-from cli.calls import failure_log, job_log
+from core.commands.calls import failure_log, job_log
 from faults.moments import held_in
+from sharing.report.cycle_small import QUICK, guests_file, hosts_file
 
-RECORDED = Path(__file__).parents[1] / "adapters" / "slurm" / "recorded" / "22.05"
+RECORDED = Path(__file__).parents[1] / "slurm" / "recorded" / "22.05"
 SLURM = [str(RECORDED / name) for name in ("sacct.jobs.txt", "sacctmgr.event.txt")]
 SITE = ("--zone", "UTC", "-q")
 CYCLE = ("--model", "cycle", "--scheduler", "condor", *QUICK, "--hosts", "IN/hosts.csv")
@@ -175,10 +175,11 @@ ROWS: Mapping[str, Row] = {
 
 
 LIKE: Mapping[str, str] = {
-    "backtest promises": "trial", "futures": "trial", "demo": "simulate", "replay": "trial",
-    "reliability": "trial", "calibrate": "trial", "assess scores": "trial",
-    "assess alarms": "trial", "assess jobs": "trial", "assess policies": "trial",
-    "assess trial": "trial", "assess predictors": "trial", "assess collection": "trial",
+    "backtest promises": "trial", "backtest waits": "trial", "futures": "trial",
+    "demo": "simulate", "replay": "trial", "reliability": "trial", "calibrate": "trial",
+    "assess scores": "trial", "assess alarms": "trial", "assess jobs": "trial",
+    "assess policies": "trial", "assess trial": "trial", "assess predictors": "trial",
+    "assess collection": "trial",
 }  # fmt: skip
 """Commands that write through the same functions as a row does."""
 
@@ -193,4 +194,7 @@ def write_inputs(folder: Path, call: Callable[[str], object]) -> None:
     call("traces generate memory IN/m --nodes 40 --days 20 --period 1h")
     call("traces generate ras IN/events.csv --nodes 8 --days 9")
     call(f"simulate IN/guests.csv {' '.join(CYCLE)} --out IN/run")
-    call("checkpoint save IN/jobs.csv --store IN/a --store IN/b --store IN/c --data 2 --parity 1")
+    call(
+        "checkpoint save IN/jobs.csv --store IN/a --store IN/b --store IN/c --data 2 --parity 1"
+        " --init"
+    )

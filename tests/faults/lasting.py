@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.vault.agent_samples import agent_folder
 from faults.commands import fleet
+from vaults.api.agent_samples import agent_folder
 
-VAULT = "--store T/a --store T/b --store T/c --data 2 --parity 1"
+VAULT = "--store T/a --store T/b --store T/c --data 2 --parity 1 --init"
 
 
 def _state(folder: Path) -> None:

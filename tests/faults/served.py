@@ -115,7 +115,7 @@ def _run(cell: dict[str, Any]) -> int:
     reached = _broken(cell, sandbox)
     if cell["fault"] in ("none", "copies", "signal"):
         Moments(sandbox / "t", at)
-    from forestall.cli import main
+    from forestall.runs.commands.entry import main
 
     try:
         code = main(words)

@@ -19,7 +19,7 @@ import typer
 
 from faults.cells import Bench, Ran, fine, litter, mended
 from faults.commands import LIKE, ROWS, Row
-from forestall.cli.application import app
+from forestall.runs.commands.application import app
 
 AWAY = "{sandbox}/away/folder"
 HARMLESS = {

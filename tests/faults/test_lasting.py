@@ -16,7 +16,7 @@ import pytest
 from faults.cells import Bench, Ran
 from faults.lasting import LASTING, Lasting
 from faults.test_faults import HARMLESS, bench, one_line, walked
-from forestall.cli.application import app
+from forestall.runs.commands.application import app
 
 __all__ = ["bench"]
 

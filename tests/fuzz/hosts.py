@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from forestall.traces.metrics.day_files import DaySample, SegmentHeader, encode
+from forestall.logs.metrics.day_files import DaySample, SegmentHeader, encode
 from fuzz.formats import Format
 from fuzz.logs import METRIC_COMMANDS, ZERO, failure_log, job_table
 from fuzz.mutate import table

@@ -17,7 +17,7 @@ from fuzz.hostile import Draw
 from fuzz.mutate import Mutator, nested, pairs, table, text, toml
 from fuzz.packed import PACKERS, packed, parquet
 
-RECORDED: Final = Path(__file__).parents[1] / "adapters" / "slurm" / "recorded"
+RECORDED: Final = Path(__file__).parents[1] / "slurm" / "recorded"
 """What a Slurm printed that tests had started."""
 DAY: Final = 86_400
 ZERO: Final = 1_767_225_600
@@ -311,10 +311,42 @@ downtime = "2m"
 accuracy = 0.5
 seed = 3
 """.splitlines()
+MACHINE: Final = """[[nodes]]
+name = "c[1-12]"
+cores = 16
+memory = "64G"
+
+[[nodes]]
+name = "g[1-4]"
+cores = 32
+memory = 131072
+gpus = 4
+gpu_type = "a100"
+features = ["fast"]
+partitions = ["gpu"]
+""".splitlines()
 TOPOLOGY: Final = """# a tree of two leaves
 SwitchName=leaf1 Nodes=n[0-7]
 SwitchName=leaf2 Nodes=n[8-15]
 SwitchName=top Switches=leaf[1-2]
+""".splitlines()
+TOPOLOGY_YAML: Final = """---
+- topology: fabric
+  cluster_default: true
+  tree:
+    switches:
+      - switch: top
+        children: leaf[1-2]
+      - switch: leaf1
+        nodes: n[0-7]
+      - switch: leaf2
+        nodes: n[8-15]
+- topology: racks
+  block:
+    block_sizes: [4]
+    blocks:
+      - block: b1
+        nodes: n[0-3]
 """.splitlines()
 USERS: Final = """[[users]]
 name = "patient"
@@ -511,8 +543,14 @@ TABLES: Final = (
     Format("sweep-settings", written(("run.toml", RUN), ("jobs.csv", _jobs(12))), ("run.toml",),
            toml, (),
            slow=("sweep jobs.csv --config {file} --risk 0.1,0.9 --workers 1 --out out -q",)),
+    Format("machine-nodes", written(("machine.toml", MACHINE), ("jobs.csv", _jobs(12))),
+           ("machine.toml",), toml, (),
+           slow=("simulate jobs.csv --machine {file} --policy easy --json",)),
     Format("topology", written(("topology.conf", TOPOLOGY), ("jobs.csv", _jobs(12))),
            ("topology.conf",), pairs, (),
+           slow=("simulate jobs.csv --nodes 16 --topology {file} --json",)),
+    Format("topology-yaml", written(("topology.yaml", TOPOLOGY_YAML), ("jobs.csv", _jobs(12))),
+           ("topology.yaml",), text, (),
            slow=("simulate jobs.csv --nodes 16 --topology {file} --json",)),
     Format("users", written(("users.toml", USERS), ("jobs.csv", _jobs(12))), ("users.toml",), toml,
            (),

@@ -9,9 +9,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from forestall.live.agent.guests import register_guest
-from forestall.live.agent.processes import GuestProcesses
-from forestall.live.guest.files import GuestFiles, StayRecord
+from forestall.core.processes.files import GuestFiles, StayRecord
+from forestall.core.processes.usage import GuestProcesses
+from forestall.sharing.agent.guests import register_guest
 from fuzz.formats import Format, by_name
 from fuzz.hostile import Draw
 from fuzz.logs import LOGS
@@ -204,7 +204,7 @@ OURS: Final = (
            tuple(f"checkpoint {one} {STORES}" for one in (
                "list", "list --json", "verify", "restore latest --to again", "stat --json",
                "repair", "gc", "save jobs.csv --data 2 --parity 1 -q")),
-           made=(f"checkpoint save jobs.csv failures.csv {STORES} --data 2 --parity 1 -q",),
+           made=(f"checkpoint save jobs.csv failures.csv {STORES} --data 2 --parity 1 -q --init",),
            codes=(0, 1, 2, 3), writes=True),
     Format("ledger", _ledger, ("ledger.db",), database,
            ("replay ledger.db", "replay ledger.db --json --predictor none",

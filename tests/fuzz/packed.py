@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import zstandard
 
-from forestall.traces.metrics.day_files import HEADER, decode, encode, segments
+from forestall.logs.metrics.day_files import HEADER, decode, encode, segments
 from fuzz.hostile import Draw
 from fuzz.mutate import Mutator, bytes_of_any, nested
 

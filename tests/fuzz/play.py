@@ -15,12 +15,12 @@ from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 
-from forestall.traces.streams import stream
+from forestall.core.streams import stream
 from fuzz.formats import Format
 from fuzz.hostile import Draw
 from fuzz.judge import MEMORY, REFUSED, SECONDS, Found, Outcome, judged
 
-ENTRY = "forestall.cli:main"
+ENTRY = "forestall.runs.commands.entry:main"
 HERE = Path(__file__).resolve().parent
 ONE_THREAD = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 

@@ -32,8 +32,9 @@ from numba.core.dispatcher import Dispatcher
 ROOM = 4 << 30
 """Address space of a child beyond what this process has; what it really takes is judged after."""
 NOT = (
-    *(f"forestall.{name}" for name in ("web", "live.ledger.migrations")),
-    *(f"forestall.adapters.{name}" for name in ("torch", "dask", "mpi")),
+    *(f"forestall.{name}" for name in ("live.web", "live.ledger.migrations", "vaults.storage")),
+    *(f"forestall.core.{name}" for name in ("web", "dask")),
+    *(f"forestall.vaults.adapters.{name}" for name in ("torch", "mpi")),
 )
 """What is not imported beforehand: it may start threads."""
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from forestall.app.runs.models import MODELS
-from forestall.predict.registry import LEARNERS
-from forestall.traces.failures.formats import FORMATS as FAILURE_FORMATS
-from forestall.traces.failures.raw import Head
-from forestall.traces.metrics.read import FORMATS as METRIC_FORMATS
-from forestall.traces.metrics.read import guess
-from forestall.traces.ras.read import FORMATS as EVENT_FORMATS
-from forestall.traces.ras.read import ras_format
+from forestall.logs.failures.formats import FORMATS as FAILURE_FORMATS
+from forestall.logs.failures.raw import Head
+from forestall.logs.metrics.read import FORMATS as METRIC_FORMATS
+from forestall.logs.metrics.read import guess
+from forestall.logs.ras.read import FORMATS as EVENT_FORMATS
+from forestall.logs.ras.read import ras_format
+from forestall.prediction.models.registry import LEARNERS
+from forestall.runs.models import MODELS
 from fuzz.every import FORMATS
 from fuzz.formats import Format
 from fuzz.ours import PREDICTORS, RUNS
@@ -22,7 +22,8 @@ READERS = {
     "read_alarms": "alarms", "read_arms": "arms", "read_failures": "failures",
     "is_failure_log": "failures", "read_files": "scontrol", "read_folder": "site",
     "read_gaps": "gaps", "read_host_traces": "hosts", "read_job_records": "records",
-    "read_jobs": "jobs", "read_maintenance": "maintenance", "read_metrics": "metrics",
+    "read_jobs": "jobs", "read_machine_file": "machine-nodes",
+    "read_maintenance": "maintenance", "read_metrics": "metrics",
     "is_metrics": "metrics", "read_ras": "events-own", "ras_format": "events-own",
     "read_sacct": "sacct", "read_scores": "scores", "read_speeds": "host-speeds",
     "read_summary": "site", "read_swf_file": "swf", "read_topology": "topology",

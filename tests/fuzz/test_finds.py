@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.calls import call, failure_log, job_log
+from core.commands.calls import call, failure_log, job_log
 from fuzz.judge import CONTROLS, DIRECTIONS
 from fuzz.logs import CLUSTER, RECORDED, RUN, TOPOLOGY
 
@@ -68,7 +68,7 @@ FINDS = (
     Find("run.toml", toml(RUN, '"2m"', '"' + "1" * 5000 + '-00:00:00"'),
          "simulate jobs.csv --config {}", "run.toml: downtime: "),
     Find("run.toml", toml(RUN, '"2m"', "-1"), "simulate jobs.csv --config {}",
-         "run.toml: downtime: -1 is not allowed"),
+         "run.toml: downtime: '-1' is not allowed"),
     Find("answer.json", b'{"data": ' + DEEP.encode() + b"}", "traces info {} --as metrics",
          "is nested too deep"),
     Find("jobs.csv", JOBS + b"1,0,1,10\n1,5,1,10\n", "traces info {}",
@@ -84,7 +84,7 @@ FINDS = (
     Find("windows.csv", b"start,end,nodes\n0,5,n[1-\n",
          "simulate jobs.csv --nodes 16 --maintenance {}", "windows.csv: "),
     Find("topology.conf", b"\xff".join(line.encode() for line in TOPOLOGY),
-         "simulate jobs.csv --nodes 16 --topology {}", "topology.conf: "),
+         "simulate jobs.csv --nodes 16 --topology {}", "topology.conf:1: is not UTF-8"),
     Find("ras.log", b"2005-06-05-01.55.08.697467 R11-M0 RAS KERNEL FATAL rts panic!\n"
          b"2005-06-05-02.55.08.697467 R11-M0 RAS KERNEL FA\n2005-06-05-03.5",
          "traces filter {} --out found.csv", "", 0),
@@ -125,7 +125,7 @@ FINDS = (
          "made 4611686018427387904 s after 1970"),
     Find("l.db.tokens", b'{"version": [' + b"null, " * 2000 + b"null]}",
          "serve token list --ledger sqlite:///l.db", "of version [None, None"),
-    Find("run/summary.json", b'{"parameters": {"nodes": "' + b"x" * 200_000 + b'"}}',
+    Find("run/summary.json", b'{"utilization": "' + b"x" * 200_000 + b'"}',
          "certify run", "xxx... is not"),
     Find("alarms.csv", b"time,node\n900000000,1\n",
          "assess alarms {} --failures failures.csv --days 2", "No alarms", 0),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall._compile import INTERPRETED
+from forestall.core._compile import INTERPRETED
 from fuzz.every import FORMATS
 from fuzz.play import Server, Stage
 

@@ -27,7 +27,7 @@ from golden.draw import draw
 from golden.plain import plain_file, plain_output, plain_text
 
 INPUTS = "inputs"
-RECORDED = Path(__file__).resolve().parents[1] / "adapters" / "slurm" / "recorded"
+RECORDED = Path(__file__).resolve().parents[1] / "slurm" / "recorded"
 RECORDED_VERSIONS = ("20.11", "26.05")
 ASKED = "# asked: 2026-11-21T21:16:43\n"
 """When the recorded queues were asked, which their tables do not tell."""

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from forestall.app.hosts.machines.hosts_fleet import HostsFleet
-from forestall.decide.virtual.sizes import Candidate, NodeChoice, Size, choose_sized
-from forestall.live.hosts import records
-from forestall.live.machines import ledger
+from forestall.machines.acting import ledger
+from forestall.machines.acting.hosts import records
+from forestall.machines.fleet.hosts_fleet import HostsFleet
+from forestall.machines.rules.sizes import Candidate, NodeChoice, Size, choose_sized
 
 
 class Mortals:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from forestall.model.vault.stores import Stores
+from forestall.core.model.stores import Stores
 from reference import promise_reference as plain
 from reference.result import FailureRow, JobRow, ReferenceRun, finished_run
 

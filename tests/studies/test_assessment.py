@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from scipy.stats import kstest
 
-from forestall.assess.roc import area
-from forestall.assess.significance import permutation
-from forestall.model.errors import TraceError
+from forestall.core.model.errors import TraceError
+from forestall.prediction.assess.roc import area
+from forestall.prediction.assess.significance import permutation
 from studies.assessment import STUDY, Plan, paper
 from studies.assessment.claims import Played, saved, truth, uniform_p
 from studies.assessment.figures import NAMES

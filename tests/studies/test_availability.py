@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from forestall.model.errors import TraceError
-from forestall.predict.semi_markov.learning import DAY, MONDAY, HostHistory
-from forestall.predict.semi_markov.states import stays
+from forestall.core.model.errors import TraceError
+from forestall.prediction.models.semi_markov.learning import DAY, MONDAY, HostHistory
+from forestall.prediction.models.semi_markov.states import stays
 from studies.availability import QUICK, STUDY, study
 from studies.availability.claims import accuracy, ahead, cheap, light, robust, statistics
 from studies.availability.fits import by_powell, yule_walker

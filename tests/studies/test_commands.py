@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import typer
 
-from forestall.model.errors import ParameterError
+import forestall as fs
+from forestall.core.model.errors import ParameterError
 from studies import STUDIES
 from studies.kit.commands import DATA, StudyEntry, example, group
 from study_calls import call
@@ -29,7 +30,7 @@ def told(path: str) -> str:
 def test_every_folder_is_a_study_and_every_study_a_folder() -> None:
     folders = {path.parent.name for path in (ROOT / "studies").glob("*/__init__.py")} - {"kit"}
     assert folders == {name.replace("-", "_") for name in STUDIES}
-    assert set(GROUP.commands) == set(STUDIES)
+    assert set(GROUP.commands) == {*STUDIES, *fs.screen.RESEARCH}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from app.promise.test_report import needs_matplotlib
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
+from scheduling.report.test_report import needs_matplotlib
 from studies.contention import STUDY, claims
 from studies.contention import found as finding
 from studies.contention import policies as choosing

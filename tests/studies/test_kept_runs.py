@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from forestall.model.errors import TraceError
+from forestall.core.model.errors import TraceError
 from studies.kit.kept_runs import KEPT, Row, play_all
 from studies.kit.workers import over_workers
 

@@ -11,10 +11,17 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 
-from forestall.model.errors import TraceError, UnwritableError
+from forestall.core.model.errors import TraceError, UnwritableError
 from forestall.public.reports import Prose, markdown
 from studies.kit import files
-from studies.kit.claims import CONFIRMED, Claim, claims_table, listed, say_claims
+from studies.kit.claims import (
+    CONFIRMED,
+    Claim,
+    UntestableError,
+    claims_table,
+    listed,
+    say_claims,
+)
 from studies.kit.means import Chosen, Runs
 from studies.kit.study import Results, Session, Study
 from studies.kit.text import claims_section, images, listing, report, share, table, whys
@@ -28,11 +35,16 @@ TWO = Claim("one", "It rains", "none", "does not hold", section="2", where="Cair
 
 @pytest.mark.parametrize(
     ("good", "verdict"),
-    [([True, True], CONFIRMED.holds), ([True, False], CONFIRMED.partly), ([], CONFIRMED.holds),
+    [([True, True], CONFIRMED.holds), ([True, False], CONFIRMED.partly),
      ([False, False], CONFIRMED.fails)],
 )  # fmt: skip
 def test_verdicts(good: list[bool], verdict: str) -> None:
     assert CONFIRMED.of(good) == verdict
+
+
+def test_nothing_confirms_nothing() -> None:
+    with pytest.raises(UntestableError):
+        CONFIRMED.of([])
 
 
 def test_where_a_claim_stands() -> None:

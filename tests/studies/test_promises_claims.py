@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from studies.kit.claims import FOLLOWS, UNTESTED, UntestableError
+from studies.promises import asked
 from studies.promises import claims as c
 from studies.promises.claims import FAILS, HOLDS, LARGER, PARTLY, SMALLER
+from studies.promises.surface import Surface
 from synthetic_promises import made
 
 
@@ -61,6 +66,8 @@ def test_early_benefit_elsewhere() -> None:
     assert c.early_elsewhere(np.full((3, 2), 0.01)).verdict == HOLDS
     assert c.early_elsewhere(np.array([[0.03, -0.01], [0.01, -0.01]])).verdict == PARTLY
     assert c.early_elsewhere(np.array([[-0.03, 0.01]])).verdict == FAILS
+    with pytest.raises(UntestableError):
+        c.early_elsewhere(np.zeros((3, 2)))
 
 
 def test_onset() -> None:
@@ -91,7 +98,8 @@ def test_ratio() -> None:
     for factor, verdict in ((10, HOLDS), (30, LARGER), (3, SMALLER), (0.5, FAILS)):
         busy = made(lost=lambda a, u, k=factor: k * (900 - 800 * a))
         assert c.ratio(busy, made(lost=lambda a, u: 900 - 800 * a)).verdict == verdict
-    assert c.ratio(made(), made(lost=lambda a, u: 0)).verdict == FAILS
+    with pytest.raises(UntestableError, match="no work is lost"):
+        c.ratio(made(), made(lost=lambda a, u: 0))
 
 
 def test_together() -> None:
@@ -147,9 +155,98 @@ def test_regions_in_exact_tenths() -> None:
     assert not c.below_risk(3, 3)
 
 
+def test_careless_users() -> None:
+    flat = {"qos": lambda a, u: 0.9 + 0.05 * a * (u if u > 0.5 else 0)}
+    assert c.careless_middle(made(**flat)).verdict == HOLDS
+    assert c.careless_middle(made(lambda a, u: 0.9 + a * u * 0.3)).verdict == FAILS
+    assert c.careless_late(made(**flat)).verdict == HOLDS
+    assert c.careless_late(made(lambda a, u: 0.9 + 0.02 * (a >= 0.8))).verdict == PARTLY
+    assert c.careless_late(made(lambda a, u: 0.9 + 0.08 * a)).verdict == FAILS
+    assert c.negated(made(lambda a, u: 0.9 + 0.08 * a * u)).verdict == HOLDS
+    assert c.negated(made(lambda a, u: 0.9 + 0.08 * a)).verdict == FAILS
+    assert c.negated(made(lambda a, u: 0.9 - 0.08 * a * u)).verdict == FAILS
+    assert c.negated(made(lambda a, u: 0.9)).verdict == FAILS
+
+
+def test_idle_nodes_against_lost_work() -> None:
+    assert c.idle_or_lost(made()).verdict == HOLDS
+    assert c.idle_or_lost(made(idle=lambda a, u: 0.4 - 0.1 * u)).verdict == FAILS
+    assert c.idle_or_lost(made(lost=lambda a, u: 9 + u)).verdict == FAILS
+    late = made(idle=lambda a, u: 0.3 + (0.1 * u if a > 0.7 else -0.1 * u))
+    assert c.idle_or_lost(late).verdict == PARTLY
+
+
+def test_fragmentation() -> None:
+    assert c.fragments({c.ODD: 0.2, c.POWERS: 0.1}).verdict == HOLDS
+    assert c.fragments({c.ODD: 0.1, c.POWERS: 0.1}).verdict == FAILS
+    with pytest.raises(UntestableError, match="no node is idle"):
+        c.fragments({c.ODD: 0.0, c.POWERS: 0.0})
+    few, many = ([[100.0] * 3, [50.0, 52, 54]], [[100.0] * 3, [80.0, 82, 84]])
+    odd, powers = (np.array(one) for one in (few, many))
+    assert c.avoids({c.ODD: odd, c.POWERS: powers}).verdict == HOLDS
+    assert c.avoids({c.ODD: powers, c.POWERS: odd}).verdict == FAILS
+    assert c.avoids({c.ODD: odd, c.POWERS: odd}).verdict == FAILS
+    with pytest.raises(UntestableError, match="no failure strikes"):
+        c.avoids({c.ODD: odd * 0, c.POWERS: powers})
+
+
+def test_the_rival_without_prediction_stands_beside() -> None:
+    beside = replace(made(), periodic=(0.95, 120.0))
+    assert c.accuracy_gain(beside, "qos", 0.06).measured.endswith("without prediction 0.950")
+    assert c.accuracy_loss(beside, 8 / 9).measured.endswith("without prediction 120")
+
+
+LOGS = ("NASA", "SDSC", "NASA rebuilt")
+HOLDING: dict[str, Surface] = {
+    "levels": made(), "qos_accuracy": made(), "utilization_accuracy": made(),
+    "lost_accuracy": made(lost=lambda a, u: 900 - 800 * a),
+    "nasa_onset": made(lambda a, u: 0.9 + max(0.0, a - u)),
+    "sdsc_early": made(), "careless_middle": made(lambda a, u: 0.9 + 0.05 * a),
+    "careless_late": made(lambda a, u: 0.9 + 0.05 * a * u * (u > 0.5)),
+    "negated": made(lambda a, u: 0.9 + 0.05 * a * u), "idle_or_lost": made(),
+    "qos_monotone": made(), "lost_early": made(lambda a, u: 0.9, lambda a, u: 0.5),
+    "together": made(), "qos_users": made(lambda a, u: 0.9 + 0.05 * u),
+    "utilization_users": made(utilization=lambda a, u: 0.6 + 0.0375 * u),
+    "lost_users": made(lost=lambda a, u: 9 - 8 * (u - 0.1) / 0.8),
+    "lost_lower": made(), "qos_users_monotone": made(),
+    "perfect": made(lambda a, u: 1.0 if a == u == 1 else 0.9,
+                    lost=lambda a, u: 0 if a == u == 1 else 9),
+    "insensitive_words": made(lambda a, u: 0.9 + (a if u <= a else 0) * u,
+                              utilization=lambda a, u: 0.5, lost=lambda a, u: 9),
+    "insensitive_equation": made(lambda a, u: 0.9 + max(0.0, round(a + u - 1, 1)),
+                                 utilization=lambda a, u: 0.5, lost=lambda a, u: 9),
+}  # fmt: skip
+worse = made(lambda a, u: 0.7 - 0.3 * a * (1 + u), utilization=lambda a, u: 0.9 - 0.5 * a * (1 + u),
+             lost=lambda a, u: 9 + 9 * a * (1 + u), idle=lambda a, u: 0.9 - u * a)  # fmt: skip
+FAILING: dict[str, Surface] = {
+    **dict.fromkeys(HOLDING, worse),
+    "nasa_onset": made(lambda a, u: 0.9 + 0.1 * (a > 0)),
+    "together": made(lambda a, u: 0.9 + 0.1 * a, utilization=lambda a, u: 0.9 - 0.1 * a),
+}
+
+
+def test_every_claim_has_its_counterexample() -> None:
+    assert set(HOLDING) == {one.name for one in asked.ASKED if one.test is not None}
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_a_claim_holds_fails_and_cannot_be_tested(name: str) -> None:
+    def verdicts(grid: Surface) -> set[str]:
+        surfaces = {log: replace(grid, log=log) for log in LOGS}
+        return {one.verdict for one in asked.evaluate(surfaces) if one.name == name}
+
+    [one] = [one for one in asked.ASKED if one.name == name]
+    assert verdicts(HOLDING[name]) == {FOLLOWS if one.follows else HOLDS}
+    assert verdicts(FAILING[name]) == {FAILS}
+    calm = replace(made(lambda a, u: 1.0), lost=np.zeros_like(made().lost))
+    assert verdicts(calm) == {UNTESTED}
+
+
 def test_all_claims_have_a_reason_and_a_finding() -> None:
-    found = c.evaluate({n: made(log=n) for n in ("NASA", "SDSC", "NASA rebuilt")}, np.ones((2, 2)))
-    assert {claim.name for claim in found} == {one.name for one in c.ASKED}
+    found = asked.evaluate(
+        {n: made(log=n) for n in ("NASA", "SDSC", "NASA rebuilt")}, np.ones((2, 2))
+    )
+    assert {claim.name for claim in found} == {one.name for one in asked.ASKED}
     assert all(claim.measured and claim.verdict and claim.why for claim in found)
     where = {one.name: [claim.where for claim in found if claim.name == one.name] for one in found}
     assert all(where.values())

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forestall.model.errors import TraceError
-from forestall.model.jobs import Jobs
+from forestall.core.model.errors import TraceError
+from forestall.core.model.jobs import Jobs
 from studies.promises import STUDY
 from studies.promises import inputs as i
 from synthetic_promises import small_inputs
@@ -40,7 +40,7 @@ def test_table_1(real: i.Inputs) -> None:
 
 
 def test_rebuilt_log_keeps_every_job_that_was_kept(real: i.Inputs, data: Path) -> None:
-    from forestall.traces.read import read_jobs
+    from forestall.logs.read import read_jobs
 
     whole = read_jobs(data / i.NASA_FILE)
     low, high = i.REBUILT_IDS
@@ -164,3 +164,12 @@ def test_survival_of_jobs_that_no_failure_strikes() -> None:
     both = Jobs.build([0, 0], [1, 1], [1, round(1 / rate)])
     assert i.survival(both) == pytest.approx(np.exp(-1), rel=1e-5)
     assert i.survival(both, by_work=False) == pytest.approx((1 + np.exp(-1)) / 2, rel=1e-5)
+
+
+def test_sizes_in_powers_of_two_keep_the_work() -> None:
+    jobs = Jobs.build([0, 1, 2, 3, 4], [1, 3, 6, 100, 91], [600, 600, 900, 3600, 1])
+    made = i.powers_of_two(jobs)
+    assert made.size.tolist() == [1, 4, 8, 128, 128]  # 3 is nearer 4 than 2 by ratio
+    assert made.runtime.tolist() == [600, 450, 675, 2812, 1]
+    np.testing.assert_allclose(made.size * made.runtime, jobs.size * jobs.runtime, atol=64)
+    assert made.submit.tolist() == jobs.submit.tolist()

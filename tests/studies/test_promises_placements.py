@@ -6,9 +6,12 @@ import itertools
 import random
 
 import numpy as np
+import polars as pl
 import pytest
 
+from studies.kit.claims import UNTESTED
 from studies.promises import placements, study
+from studies.promises.claims import FAILS, HOLDS
 from studies.promises.inputs import NASA, SDSC
 from studies.promises.runs import play_case, runs_table
 from studies.promises.watched import Watched
@@ -61,3 +64,9 @@ def test_watching_changes_nothing_and_tables_hold_every_case() -> None:
     claims = placements.least_claims(runs)
     assert [claim.where for claim in claims] == [NASA, SDSC]
     assert all(claim.rests for claim in claims)
+    calm = runs.with_columns(offers_risky=pl.lit(0), offers_worse=pl.lit(0))
+    assert {claim.verdict for claim in placements.least_claims(calm)} == {UNTESTED}
+    bad = runs.with_columns(offers_risky=pl.lit(9), offers_worse=pl.lit(9))
+    assert {claim.verdict for claim in placements.least_claims(bad)} == {FAILS}
+    best = runs.with_columns(offers_risky=pl.lit(9), offers_worse=pl.lit(0))
+    assert {claim.verdict for claim in placements.least_claims(best)} == {HOLDS}

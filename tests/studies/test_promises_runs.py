@@ -6,13 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
+import forestall as fs
+from forestall.core.model.jobs import Jobs
 from studies.kit import workers
 from studies.promises import runs as r
 from studies.promises import study
+from studies.promises.claims import ODD, POWERS
 from studies.promises.inputs import NASA, SDSC, Inputs, read_inputs
 from studies.promises.runs import Case, play_all, play_case, runs_table
+from studies.promises.sizes import size_claims
+from studies.promises.surface import fragmented, sizes_of
 from synthetic_promises import small_inputs
 
 SAME = ("qos", "utilization", "lost_work", "makespan", "restarts", "wait_mean")
@@ -147,3 +153,46 @@ def test_few_cases_start_no_workers(
 ) -> None:
     monkeypatch.setattr(workers, "ProcessPoolExecutor", None)
     assert runs_table(play_all(small_grid(), small)).write_csv() == played_alone
+
+
+def idle_while_jobs_wait(result: fs.Result) -> float:
+    """Return the share of node-time that is idle while jobs wait, second by second."""
+    jobs, size = result.outcome.jobs, result.outcome.workload.jobs.size
+    idle, end = 0, int(jobs["finish"].max())
+    for now in range(int(jobs["submit"].min()), end):
+        runs = (jobs["first_start"] <= now) & (now < jobs["finish"])
+        waits = (jobs["submit"] <= now) & (now < jobs["first_start"])
+        idle += (128 - int(size[runs].sum())) * bool(waits.any())
+    return idle / (128 * (end - int(jobs["submit"].min())))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fragmentation_is_idle_time_while_jobs_wait(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    submit = np.sort(draw.integers(0, 900, 30))
+    jobs = Jobs.build(submit, draw.integers(1, 128, 30), draw.integers(1, 300, 30))
+    result = fs.simulate(jobs, None, accuracy=0.0, risk=0.0)
+    assert r.fragmentation(result) == pytest.approx(idle_while_jobs_wait(result))
+    assert r.fragmentation(result) > 0
+    apart = Jobs.build(np.arange(9) * 1000, [100] * 9, [500] * 9)
+    assert r.fragmentation(fs.simulate(apart, None, accuracy=0.0, risk=0.0)) == 0
+
+
+def test_runs_with_other_sizes(small: Inputs) -> None:
+    cases = list(study.sizes(study.Plan(seeds=(1, 2))))
+    assert len(cases) == 2 * (2 + 3 * 2)
+    table = runs_table([play_case(case, small) for case in cases])
+    hit = sizes_of(table, "failures_hit")
+    assert hit is not None
+    assert {name: counts.shape for name, counts in hit.items()} == {
+        ODD: (4, 2), POWERS: (4, 2),
+    }  # fmt: skip
+    for name, counts in hit.items():
+        mine = [case for case in cases if case.sizes == name and case.failures == "log"]
+        for case in mine:
+            row = (0.0, *study.SIZES_ACCURACIES).index(case.accuracy)
+            column = (1, 2).index(case.seed) if case.accuracy else 0
+            assert counts[row, column] == play_case(case, small).row["failures_hit"]
+    assert set(fragmented(table)) == {ODD, POWERS}
+    assert [one.name for one in size_claims(table)] == ["fragments", "avoids"]
+    assert size_claims(table.filter(pl.col("study") != study.SIZES)) == ()

@@ -75,9 +75,9 @@ def test_a_study_takes_what_is_public(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("import forestall.model.jobs", "forestall.model.jobs."),
-        ("from forestall.model.jobs import Jobs", "forestall.model.jobs.Jobs"),
-        ("from forestall import model", "forestall.model"),
+        ("import forestall.core.model.jobs", "forestall.core.model.jobs."),
+        ("from forestall.core.model.jobs import Jobs", "forestall.core.model.jobs.Jobs"),
+        ("from forestall import core", "forestall.core"),
         ("import forestall as fs\nfs.no_such_thing", "forestall.no_such_thing"),
         ("import forestall as fs\nfs.judge.no_such_thing", "forestall.public.judge.no_such_thing"),
         ("from forestall import style\nstyle.Clock", "forestall.public.style.Clock"),

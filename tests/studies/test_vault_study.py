@@ -7,12 +7,14 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from forestall.model.errors import TraceError
+from forestall.core.model.errors import TraceError
+from studies.kit.claims import FOLLOWS, UNTESTED
 from studies.vault import STUDY
 from studies.vault.claims import evaluate
 from studies.vault.delayed import Way
@@ -82,8 +84,25 @@ def test_a_claim_can_fail(vault: float, remote: float, verdict: str) -> None:
     shorter = next(one for one in claims if one.name == "run times")
     assert shorter.verdict == verdict
     by_name = {one.name: one.verdict for one in claims}
-    assert by_name["time lost"] == by_name["shared bandwidth"] == "confirmed"
-    assert by_name["submitting machine"] == "confirmed"
+    assert by_name["shared bandwidth"] == by_name["submitting machine"] == "confirmed"
+    assert by_name["time lost"] == FOLLOWS
+
+
+def changed(measure: str, **by_layout: float) -> dict[str, str]:
+    """Return the verdicts where a measure is another for some layouts, or for all of them."""
+    found = made_up(1.2, 1.6)
+    usual = pl.col(measure) if "every" not in by_layout else pl.lit(by_layout["every"])
+    layout = pl.col("layout").replace_strict(by_layout, default=None, return_dtype=pl.Float64)
+    runs = found.runs.with_columns(pl.coalesce(layout, usual).alias(measure))
+    return {one.name: one.verdict for one in evaluate(replace(found, runs=runs))}
+
+
+def test_the_submitting_machine_must_cost_most_and_the_time_be_lost() -> None:
+    assert changed("time_share", remote=0.95)["submitting machine"] == "not confirmed"
+    assert changed("time_share", submitter=0.13)["submitting machine"] == "confirmed"
+    assert changed("time_share", remote=0.4)["time lost"] == "not confirmed"
+    nothing = changed("time_share", every=0.0)
+    assert nothing["submitting machine"] == nothing["time lost"] == UNTESTED
 
 
 def measured_rows(tmp_path: Path) -> Measured:
@@ -121,6 +140,21 @@ def test_what_was_measured_is_read_again_and_judged(tmp_path: Path) -> None:
     assert "the same answer" in by_name["run times"].measured
     assert by_name["storage failures"].verdict == "confirmed"
     assert by_name["overhead"].verdict == "confirmed"
+
+
+def test_a_run_that_never_ended_confirms_nothing(tmp_path: Path) -> None:
+    def verdicts(seconds: float) -> set[str]:
+        stopped = (pl.col("test") == "program") & (pl.col("layout") == "remote")
+        table = measured_rows(tmp_path).rows.with_columns(
+            done=pl.when(stopped).then(statement=False).otherwise("done"),
+            seconds=pl.when(stopped).then(seconds).otherwise("seconds"),
+        )
+        found = made_up(1.2, 1.6)
+        claims = evaluate(Found(found.plan, found.runs, Measured(table, "a test")))
+        return {one.verdict for one in claims if one.name == "run times" and "namesp" in one.where}
+
+    assert verdicts(30.0) == {UNTESTED}  # at least 20 %
+    assert verdicts(60.0) == {"not confirmed"}  # at least 60 %: more than 44
 
 
 def test_a_study_is_written_with_all_its_figures(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from forestall.model.predictions import Predictions
-from forestall.predict.neural.accuracy import accuracy
+from forestall.core.model.predictions import Predictions
+from forestall.prediction.models.neural.accuracy import accuracy
+from studies.kit.claims import UNTESTED
 from studies.kit.means import Mean, Runs, mean_of
 from studies.virtual import STUDY
 from studies.virtual.asked import evaluate
@@ -188,6 +189,44 @@ def test_falling_completion() -> None:
     assert got["rising"] == FAILS
     got = verdicts(lambda c: {TASKS: 0.9 + 0.01 * max(c.accuracy, 0)})
     assert got["rising"] == HOLDS
+
+
+def test_the_most_sensitive_beside_every_strategy_and_in_both_measures() -> None:
+    def rises(case: Case, **by: float) -> dict[str, float]:
+        gain = by.get(case.strategy.replace("-", "_"), 0.0) * max(case.accuracy, 0)
+        return {JOBS: 0.8 + gain, TASKS: 0.8 + gain}
+
+    assert verdicts(lambda c: rises(c, best_fit=0.1))["sensitive"].startswith(HOLDS)
+    assert verdicts(lambda c: rises(c, best_fit=0.1, random=0.15))["sensitive"] == FAILS
+    assert verdicts(lambda c: rises(c, best_fit=0.1, first_fit=0.15))["sensitive"] == FAILS
+    only = verdicts(lambda c: {TASKS: rises(c, best_fit=0.1)[TASKS]})
+    assert only["sensitive"] == FAILS  # jobs do not
+
+
+def test_both_figures_must_rise() -> None:
+    rises = {JOBS: 0.01, TASKS: 0.01}
+
+    def got(**by: float) -> str:
+        more = {**rises, **by}
+        return verdicts(lambda c: {name: 0.9 + more[name] * max(c.accuracy, 0) for name in more})[
+            "rising"
+        ]
+
+    assert got() == HOLDS
+    assert got(**{JOBS: -0.01}) == FAILS
+    assert got(**{TASKS: -0.01}) == FAILS
+
+
+def test_jobs_that_are_hit_again() -> None:
+    assert verdicts(lambda c: {"jobs_hit_twice": 14})["once"] == FAILS
+    assert verdicts(lambda c: {"jobs_hit_twice": 7})["once"] == HOLDS
+    none = dict.fromkeys(("tasks_hit", "tasks_hit_twice", "jobs_hit", "jobs_hit_twice"), 0)
+    assert verdicts(lambda c: none)["once"] == UNTESTED
+
+
+def test_without_a_failure_nothing_can_be_tested() -> None:
+    got = verdicts(lambda c: {"failures_played": 0})
+    assert set(got.values()) == {UNTESTED}
 
 
 def test_where_it_begins_to_pay() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forestall.model.errors import ParameterError, TraceError
-from forestall.model.failures import Failures
+from forestall.core.model.errors import ParameterError, TraceError
+from forestall.core.model.failures import Failures
 from studies.virtual import network
 from studies.virtual.inputs import (
     BEGIN,

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forestall.model.failures import Failures
-from forestall.model.jobs import Jobs
-from forestall.model.predictions import Predictions
-from forestall.model.virtual_books import Ended
+from forestall.core.model.failures import Failures
+from forestall.core.model.jobs import Jobs
+from forestall.core.model.predictions import Predictions
+from forestall.core.model.virtual_books import Ended
 from studies.kit.kept_runs import play_all
 from studies.virtual import study
 from studies.virtual.runs import (

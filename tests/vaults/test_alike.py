@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forestall.model.errors import ParameterError, TraceError
+from forestall.core.model.errors import ParameterError, TraceError
 from forestall.vaults.alike import similarity
 from forestall.vaults.chunks import Cutting
 

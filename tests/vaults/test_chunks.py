@@ -9,7 +9,7 @@ import pytest
 from pyfastcdc import FastCDC
 
 from forestall.vaults import chunks
-from forestall.vaults.chunks import Cutting, Method, cut_stream, plain_name
+from forestall.vaults.chunks import Cutting, Method, cut_file, cut_stream, plain_name
 
 NOISE = np.random.default_rng(6).bytes(300_000)
 
@@ -37,4 +37,19 @@ def test_cut_alike_whatever_is_read_at_once(
     assert parts == cut_whole(data, cutting)
     assert [one for cuts in found for one in cuts.names] == [
         plain_name(memoryview(one)) for one in parts
+    ]
+
+
+@pytest.mark.parametrize("method", ["content", "blocks"])
+@pytest.mark.parametrize("more", [-1, 0, 1, 5000])
+@pytest.mark.parametrize("size", [1, 255, 256, 257, 1024, 4097, 300_000])
+def test_a_small_file_is_cut_alike_also_where_its_size_is_another(
+    method: Method, size: int, more: int
+) -> None:
+    cutting = Cutting(method, 1024)
+    cuts = list(cut_file(io.BytesIO(NOISE[:size]), size + more, cutting))
+    parts = [bytes(part) for one in cuts for part in one.parts]
+    assert parts == cut_whole(NOISE[:size], cutting)
+    assert [name for one in cuts for name in one.names] == [
+        plain_name(memoryview(part)) for part in parts
     ]

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.systems.ring import holders
 from forestall.vaults.layouts import StoreLayout, told_code
 from forestall.vaults.pieces.codes import Code

@@ -92,7 +92,7 @@ def test_what_little_is_needed_of_goes(encrypted: bool, tmp_path: Path) -> None:
         collect(vault)
         collect(vault)
     left = {key for one in there for key in one.objects}
-    assert {key.partition("/")[0] for key in left} == {"vault", "forgotten"}
+    assert {key.partition("/")[0] for key in left} == {"vault", "store", "forgotten"}
 
 
 def test_killed_at_every_write(tmp_path: Path) -> None:
@@ -236,11 +236,14 @@ def test_a_recovery_follows_what_is_moved(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_names_of_moves() -> None:
     save_name = keys.save_name(1e9, "abc", b"nonce")
-    name = keys.move_name(1e9, b"nonce", save_name)
+    name = keys.move_name(1e9, b"nonce")
     assert keys.is_move(name)
     assert not keys.is_move(save_name)
-    assert name > save_name
-    assert keys.move_name(1e9 - HOUR, b"nonce", name) > name
+    later = keys.move_name(1e9 - HOUR, b"nonce", [name, ""])
+    assert keys.is_move(later)
+    assert (
+        keys.order_of(later) > keys.order_of(name) > keys.order_of("20990101T000000000000Z-mabcdef")
+    )
     for told in ((save_name, ""), (save_name, name)):
         assert keys.manifest_of(keys.manifest_key(*told)) == told
     for key in ("manifests/x", f"manifests/{name}", f"manifests/{save_name}.{save_name}"):

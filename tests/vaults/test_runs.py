@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.vaults import keys, runs
 from forestall.vaults.repository import Vault, VaultRules
 from forestall.vaults.runs import (
@@ -149,6 +149,22 @@ def test_history(vault: Vault, there: list[TestHost]) -> None:
     there[0].away = False
     vault.put_told(f"{keys.RUNS}job/history", {"odd": 1})
     assert read_history(vault, "job") == RunHistory()
+
+
+@pytest.mark.parametrize("away", range(3))
+def test_a_host_that_was_away_has_an_older_history(
+    vault: Vault, there: list[TestHost], away: int
+) -> None:
+    """Whichever host answers first, the one that was written last counts, a fresh start too."""
+    write_history(vault, "job", RunHistory(("a",), 5, ran=90.0, written=7))
+    there[away].away = True
+    newest = RunHistory(("a",), 1, code=0, written=8)
+    write_history(vault, "job", newest)
+    there[away].away = False
+    for slow in range(3):
+        there[slow].away = True
+        assert read_history(vault, "job") == newest
+        there[slow].away = False
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "../x", ".x", "x" * 61, "a b", "a\n"])

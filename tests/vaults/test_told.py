@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from forestall.model.errors import InputError, ParameterError
+from forestall.core.model.errors import InputError, ParameterError
 from forestall.vaults import keys
 from forestall.vaults.envelopes import Content, content_of, enveloped
 from forestall.vaults.hosts.folder import FolderHost
-from forestall.vaults.leases import doomed, living
+from forestall.vaults.leases import doomed, leases, presumed_dead
 from forestall.vaults.manifests import Directory, Manifest
 from forestall.vaults.pieces.codes import Code
 from forestall.vaults.pieces.fragments import DamagedError
@@ -24,6 +24,7 @@ from forestall.vaults.repository import Vault, VaultRules
 from forestall.vaults.runs import RunHistory, look_at_run, read_history
 from forestall.vaults.saving import SaveSettings, save
 from forestall.vaults.stores.book import StoreBook
+from vaults.earlier_manifests import old_content
 
 Spoil = Callable[[dict[str, Any]], object]
 
@@ -63,9 +64,11 @@ MANIFESTS: list[Spoil] = [
 
 @pytest.mark.parametrize("spoil", MANIFESTS)
 def test_a_spoilt_manifest_counts_as_lost(tmp_path: Path, spoil: Spoil) -> None:
+    """Of an earlier version, which had an object for each entry."""
     with _vault(tmp_path) as vault:
         made = _saved(vault, tmp_path)
-        content = content_of(vault.envelope(made))
+        content = old_content(made, made.entries)
+        assert Manifest.from_content(content).entries[0].path == "data"
         spoil(content.told)
         with pytest.raises(ParameterError):
             Manifest.from_content(content)
@@ -75,6 +78,53 @@ def test_a_spoilt_manifest_counts_as_lost(tmp_path: Path, spoil: Spoil) -> None:
         _put(vault, made.key, content, range(3))
         with pytest.raises(LostError, match="no reachable storage host has an intact"):
             vault.manifest(made.name)
+
+
+COLUMNS: list[tuple[str, Callable[[Any], Any]]] = [
+    ("kinds", lambda one: one + 7),
+    ("kinds", lambda one: one + 1),
+    ("kinds", lambda one: one[:0]),
+    ("modes", lambda one: one + 0o7777),
+    ("sizes", lambda one: one * 0),
+    ("sizes", lambda one: one + np.uint64(2**63)),
+    ("counts", lambda one: one + 1),
+    ("counts", lambda one: one + np.uint64(2**62)),
+    ("nanoseconds", lambda one: one + 10**9),
+    ("users", lambda one: one - 1_000_000),
+    ("groups", lambda one: one + 2**32),
+    ("attributes", lambda one: one + 1),
+    ("sparse", lambda one: one + 2),
+    ("paths", lambda one: one[:-1]),
+    ("paths", lambda one: np.append(one, one)),
+    ("targets", lambda one: np.frombuffer(b"x\0", np.uint8)),
+]
+
+
+@pytest.mark.parametrize(("name", "spoil"), COLUMNS)
+def test_a_spoilt_column_counts_as_lost(
+    tmp_path: Path, name: str, spoil: Callable[[Any], Any]
+) -> None:
+    with _vault(tmp_path) as vault:
+        made = _saved(vault, tmp_path)
+        told, arrays = content_of(vault.envelope(made))
+        name = f"entries.{name}"
+        content = Content(told, {**arrays, name: spoil(arrays[name].copy())})
+        with pytest.raises(ParameterError):
+            Manifest.from_content(content)
+        _put(vault, made.key, content, range(2))
+        restore(vault, made.name, tmp_path / "back")
+        assert (tmp_path / "back/data").read_bytes() == (tmp_path / "data").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "sets", [[], [[["zz", ""]]], [[["61"]]], [[[1, 2]]], [3], [None], {"a": 1}]
+)
+def test_spoilt_attributes_count_as_lost(tmp_path: Path, sets: Any) -> None:
+    with _vault(tmp_path) as vault:
+        told, arrays = content_of(vault.envelope(_saved(vault, tmp_path)))
+        told["entries"]["attributes"] = sets
+        with pytest.raises(ParameterError):
+            Manifest.from_content(Content(told, arrays))
 
 
 ARRAYS: list[tuple[str, Callable[[Any], Any]]] = [
@@ -112,7 +162,7 @@ def test_runs_that_name_no_directory_are_none(tmp_path: Path) -> None:
         runs = arrays["runs"].copy()
         runs[:, 0] = 9
         with pytest.raises(ParameterError, match="numbers of 1 directories"):
-            Manifest.from_content(Content(told, {"runs": runs}))
+            Manifest.from_content(Content(told, {**arrays, "runs": runs}))
 
 
 @pytest.mark.parametrize(
@@ -128,11 +178,13 @@ def test_a_vault_that_says_nothing_is_one_line(tmp_path: Path, told: dict[str, A
 
 
 @pytest.mark.parametrize("told", [{}, {"at": "x"}, {"at": 1, "pid": -9, "place": ""}])
-def test_spoilt_leases_are_no_leases(tmp_path: Path, told: dict[str, Any]) -> None:
+def test_spoilt_leases_are_those_of_dead_saves(tmp_path: Path, told: dict[str, Any]) -> None:
     with _vault(tmp_path) as vault:
         _put(vault, f"{keys.LEASES}20260101T000000000000Z-abcdef", Content(told, {}), range(3))
         _put(vault, f"{keys.COLLECTIONS}20260101T000000Z", Content({"packs": 3}, {}), range(3))
-        assert living(vault) == {}
+        name = "20260101T000000000000Z-abcdef"
+        assert leases(vault) == {name: None}
+        assert presumed_dead(vault, leases(vault)) == {name}
         assert doomed(vault) == frozenset()
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import random
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -17,20 +19,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.model.errors import InputError, ParameterError
+from forestall.core.model.errors import InputError, ParameterError
 from forestall.vaults import keys
 from forestall.vaults.chunks import Cutting
 from forestall.vaults.collecting import Retention, collect, forget, outdated
 from forestall.vaults.hosts.folder import FolderHost
 from forestall.vaults.hosts.host import HostError
-from forestall.vaults.manifests import SavedEntry
 from forestall.vaults.pieces.codes import Code
 from forestall.vaults.pool import LostError
 from forestall.vaults.recovery import restore
 from forestall.vaults.repository import Vault, VaultRules
 from forestall.vaults.saving import SaveSettings, save
 from forestall.vaults.seals import Key
-from forestall.vaults.sources import checked_entries
+from forestall.vaults.trees.entries import SavedEntry, checked_entries
 from forestall.vaults.upkeep import repair, verify
 from vaults.hosts_that_fail import DiedError, Killer, TestHost, hosts
 
@@ -260,6 +261,7 @@ def test_a_full_disk_and_a_host_that_goes(tmp_path: Path) -> None:
 _DIES = """\
 import os, signal, sys
 from pathlib import Path
+from forestall.vaults.trees.entries import SavedEntry, checked_entries
 from forestall.vaults.hosts.folder import FolderHost
 from forestall.vaults.recovery import restore
 from forestall.vaults.repository import Vault
@@ -418,7 +420,7 @@ def test_other_rules_than_the_vault_has(tmp_path: Path) -> None:
     there = hosts(2)
     opened(there).close()
     with pytest.raises(ParameterError, match="content:1024"):
-        Vault.open(there, begin=VaultRules(Cutting("content", 4096)))
+        Vault.open(there, agree=VaultRules(Cutting("content", 4096)))
     with pytest.raises(InputError, match="there is no vault"):
         Vault.open(hosts(2))
     with pytest.raises(ParameterError, match="once"):
@@ -445,38 +447,70 @@ def test_a_link_in_the_way_is_not_followed() -> None:
 
 def test_what_cannot_be_saved_is_counted(tmp_path: Path) -> None:
     source = fill(tmp_path / "data", size=100)
-    os.mkfifo(source / "pipe")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(os.path.relpath(source / "socket"))
     with opened(hosts(3)) as vault:
         made = save(vault, [source], SaveSettings(code=Code(2, 1)))
-        assert made.figures["skipped neither file, folder nor link"] == 1
+        assert made.remarks == {"left out: a socket": ("data/socket",)}
         with pytest.raises(InputError, match="cannot be saved"):
             save(vault, [tmp_path / "nothing"])
         with pytest.raises(ParameterError, match="one path with the name"):
             save(vault, [source, source])
 
 
-def test_names_sort_by_age_whatever_clocks_say(tmp_path: Path) -> None:
-    """Saves within a second, and a machine whose clock is behind."""
+@pytest.mark.parametrize("days", [-4000, -3, 0, 3, 4000])
+def test_names_sort_by_what_saves_saw_whatever_clocks_say(tmp_path: Path, days: float) -> None:
+    """Saves within a second, and a machine whose clock is ahead or behind, by years."""
     source, there, made = fill(tmp_path / "data"), hosts(3), []
-    for now in (1_700_000_000.0, 1_700_000_000.0, 1_700_000_003.0, 1_699_999_000.0):
+    begin = 1_700_000_000.0
+    for now in (begin, begin, begin + days * 86_400, begin + 3):
         with Vault.open(there, begin=SMALL, clock=lambda now=now: now) as vault:
             made.append(save(vault, [source], SaveSettings(code=Code(2, 1))).name)
             assert vault.manifest("latest").name == made[-1]
             assert vault.names() == made
-    there[0].objects["manifests/nonsense"] = b""
-    there[0].objects["manifests/99991231T235959999999Z-012345"] = b""
-    with opened(there) as vault:
-        assert len(vault.names()) == 5
-        assert vault.manifest("latest").name == made[-1]
-        assert save(vault, [source], SaveSettings(code=Code(2, 1))).name.startswith("20")
+    gone = outdated(vault_at(there).manifests(), Retention(last=1), 1e11)
+    assert [one.name for one in gone] == made[:-1]
 
 
-def test_machines_that_are_behind_come_to_names_of_their_own() -> None:
-    last = keys.save_name(1_700_000_003.0, "abc", bytes(8))
-    made = [keys.save_name(1_700_000_000.0, "abc", bytes([k] * 8), last) for k in range(200)]
-    assert len({one.partition("-")[0] for one in made}) == 200
-    assert min(made) > last
+def vault_at(there: list[TestHost]) -> Vault:
+    return Vault.open(there, begin=SMALL)
+
+
+def test_names_of_older_versions_come_first(tmp_path: Path) -> None:
+    source, there = fill(tmp_path / "data"), hosts(3)
+    with vault_at(there) as vault:
+        made = save(vault, [source], SaveSettings(code=Code(2, 1)))
+        for name in ("20991231T235959999999Z-abcdef", "20200101T000000000000Z-abcdef"):
+            older = replace(made, name=name)
+            vault.pool.put_everywhere(older.key, vault.envelope(older), 3)
+        vault.forget(made.name)
+        made = save(vault, [source], SaveSettings(code=Code(2, 1)))
+        assert vault.names() == [
+            "20200101T000000000000Z-abcdef", "20991231T235959999999Z-abcdef", made.name
+        ]  # fmt: skip
+        assert vault.manifest("latest").name == made.name
+        assert vault.manifest("2099").name == "20991231T235959999999Z-abcdef"
+        assert verify(vault, vault.manifest("2020")).recoverable
+
+
+def test_what_is_no_manifest_does_not_count(tmp_path: Path) -> None:
+    source, there = fill(tmp_path / "data"), hosts(3)
+    with vault_at(there) as vault:
+        made = save(vault, [source], SaveSettings(code=Code(2, 1)))
+        for key in ("manifests/nonsense", "manifests/20200101T000000000000Z-abcdef-x"):
+            there[0].objects[key] = b""
+        assert vault.names() == [made.name]
+
+
+def test_names_of_saves() -> None:
+    first = keys.save_name(1_700_000_003.0, "abc", bytes(8))
+    made = [keys.save_name(0.0, "abc", bytes([k] * 8), [first]) for k in range(20)]
+    assert [keys.sequence_of(one) for one in (first, *made[:2])] == [1, 2, 2]
+    assert min(made, key=keys.order_of) != first == min([first, *made], key=keys.order_of)
     assert {keys.tag_of(one) for one in made} == {"abc"}
+    assert all(keys.SAVE.fullmatch(one) for one in made)
+    ten = keys.save_name(0.0, "abc", bytes(8), ["20200101T000000000000Z-abcdef-9"])
+    assert keys.order_of(ten) > keys.order_of("20990101T000000000000Z-abcdef-9")
 
 
 def test_only_checkpoints_of_a_label_are_read_in_search_of_it(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """`fs.futures`: a queue played forward for many draws of its run times, and quotes from that."""
 
-from forestall.engine.futures.futures import FutureQuote, Futures, quantiles
-from forestall.engine.futures.snapshot import (
+from forestall.scheduling.futures.futures import FutureQuote, Futures, quantiles
+from forestall.scheduling.futures.snapshot import (
     NEVER,
     Arrivals,
     Drain,
@@ -11,8 +11,8 @@ from forestall.engine.futures.snapshot import (
     SchedulerRule,
     Snapshot,
 )
-from forestall.predict.futures.law import JobsAsked, RunLaw
-from forestall.simulation.futures.run import make_futures, quote_futures, update_futures
+from forestall.scheduling.simulation.futures.run import make_futures, quote_futures, update_futures
+from forestall.site.learning.futures.law import JobsAsked, RunLaw
 
 __all__ = [
     "NEVER",

@@ -1,10 +1,17 @@
 """`fs.hosts`: states of shared hosts, their past, and forecasts of how long they stay."""
 
-from forestall.predict.linear.arma import Arma, fit_arma
-from forestall.predict.linear.forecasts import best_window
-from forestall.predict.semi_markov.forecast import HostCurves, HostPast, Outlook, curves, foretold
-from forestall.predict.semi_markov.learning import MONDAY, HostHistory, weekend
-from forestall.predict.semi_markov.states import (
+from forestall.logs.generate.hosts import ORIGIN, host_load
+from forestall.prediction.models.linear.arma import Arma, fit_arma
+from forestall.prediction.models.linear.forecasts import best_window
+from forestall.prediction.models.semi_markov.forecast import (
+    HostCurves,
+    HostPast,
+    Outlook,
+    curves,
+    foretold,
+)
+from forestall.prediction.models.semi_markov.learning import MONDAY, HostHistory, weekend
+from forestall.prediction.models.semi_markov.states import (
     FAILING,
     UP_DOWN,
     Stays,
@@ -15,9 +22,8 @@ from forestall.predict.semi_markov.states import (
     unavailability,
     up_down,
 )
-from forestall.simulation.cycle.forecasts import Forecasts
-from forestall.simulation.cycle.prepare import rates_of, states_of, usable_of
-from forestall.traces.generate.hosts import ORIGIN, host_load
+from forestall.sharing.simulation.forecasts import Forecasts
+from forestall.sharing.simulation.prepare import rates_of, states_of, usable_of
 
 __all__ = [
     "FAILING",

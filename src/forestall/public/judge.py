@@ -1,19 +1,17 @@
 """`fs.judge`: what predictions are worth: ROC and significance, attribution, cost and benefit."""
 
-from forestall.app.judge.policies.judge import PolicyStudy, play_policies
-from forestall.app.judge.questions import (
-    CollectionSettings,
-    How,
-    JobStudySettings,
-    PolicySettings,
-    TrialPlanSettings,
-    TrialSettings,
+from forestall.logs.generate.memory import memory_machine
+from forestall.logs.generate.memory_world import MemoryPolicy
+from forestall.prediction.assess.alarm_costs import (
+    AlarmCosts,
+    RunningJobs,
+    checkpoint_costs,
+    move_costs,
 )
-from forestall.assess.alarm_costs import AlarmCosts, RunningJobs, checkpoint_costs, move_costs
-from forestall.assess.alarms import judge as judge_alarms
-from forestall.assess.alarms import line_of
-from forestall.assess.attribution import Attribution, Fates, MetricSamples, attribute
-from forestall.assess.benefit import (
+from forestall.prediction.assess.alarms import judge as judge_alarms
+from forestall.prediction.assess.alarms import line_of
+from forestall.prediction.assess.attribution import Attribution, Fates, MetricSamples, attribute
+from forestall.prediction.assess.benefit import (
     BenefitCurve,
     Occasions,
     at_random,
@@ -22,18 +20,18 @@ from forestall.assess.benefit import (
     perfect,
     unrelated,
 )
-from forestall.assess.figures import plot_roc
-from forestall.assess.figures_benefit import plot_actions, plot_benefit
-from forestall.assess.figures_memory import plot_metric
-from forestall.assess.roc import area, roc
-from forestall.assess.significance import (
+from forestall.prediction.assess.figures import plot_roc
+from forestall.prediction.assess.figures_benefit import plot_actions, plot_benefit
+from forestall.prediction.assess.figures_memory import plot_metric
+from forestall.prediction.assess.roc import area, roc
+from forestall.prediction.assess.significance import (
     AreaInterval,
     Permutation,
     delong,
     expected_p,
     permutation,
 )
-from forestall.assess.trials import (
+from forestall.prediction.assess.trials import (
     NodeSpread,
     TrialResult,
     days_needed,
@@ -42,8 +40,15 @@ from forestall.assess.trials import (
     pair_nodes,
     spread_of_nodes,
 )
-from forestall.traces.generate.memory import memory_machine
-from forestall.traces.generate.memory_world import MemoryPolicy
+from forestall.prediction.judge.policies.judge import PolicyStudy, play_policies
+from forestall.prediction.judge.questions import (
+    CollectionSettings,
+    How,
+    JobStudySettings,
+    PolicySettings,
+    TrialPlanSettings,
+    TrialSettings,
+)
 
 __all__ = [
     "AlarmCosts",

@@ -1,6 +1,6 @@
 """`fs.style`: the look of all figures (extra `plot`), and their files."""
 
-from forestall.show.style import (
+from forestall.core.show.style import (
     BLACK,
     BLUE,
     DASHES,
@@ -19,7 +19,7 @@ from forestall.show.style import (
     legend,
     new_figure,
 )
-from forestall.show.svg import save
+from forestall.core.show.svg import save
 
 __all__ = [
     "BLACK",

@@ -1,10 +1,10 @@
 """`fs.vault`: checkpoints on storage hosts, of which some may be lost."""
 
-from forestall.app.vault.opened import OpenVault
-from forestall.app.vault.opened import open_checkpoints as open
-from forestall.app.vault.ranks import read_state, ring, save_ranks
-from forestall.app.vault.similar import similarity
-from forestall.app.vault.tensors import torch_reader, torch_writer
+from forestall.vaults.api.opened import OpenVault
+from forestall.vaults.api.opened import open_checkpoints as open
+from forestall.vaults.api.ranks import read_state, ring, save_ranks
+from forestall.vaults.api.similar import similarity
+from forestall.vaults.api.tensors import torch_reader, torch_writer
 from forestall.vaults.layouts import StoreLayout
 from forestall.vaults.pool import LostError
 from forestall.vaults.ranks.members import RankLostError

@@ -9,16 +9,3 @@ is.
 Source: slides of Ren and Bagchi on FGCS, "Checkpoint repository"; Oliner et al., 2004, Section 7.1
 (the ring).
 """
-
-from __future__ import annotations
-
-from forestall.model.errors import MissingExtraError
-
-try:
-    import blake3 as _blake3  # noqa: F401
-    import pyeclib as _pyeclib  # noqa: F401
-    import pyfastcdc as _pyfastcdc  # noqa: F401
-    import xxhash as _xxhash  # noqa: F401
-    import zstandard as _zstandard  # noqa: F401
-except ImportError:
-    raise MissingExtraError("a vault", "vault") from None

@@ -10,17 +10,15 @@ measured first.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import zstandard
-
-from forestall.model.errors import of_system
+from forestall.core.model.errors import of_system
 from forestall.vaults.chunks import KIB, WINDOW, Cutting, cut_stream
-from forestall.vaults.sources import check_paths, sources
+from forestall.vaults.libraries import zstandard
+from forestall.vaults.trees.sources import check_paths, sources
 
 CUTTINGS: Final = (
     *(Cutting("content", KIB << k) for k in (2, 4, 6, 8)),
@@ -99,7 +97,7 @@ def similarity(
     size = each = read = 0
     for path in paths:
         here: list[set[bytes]] = [set() for _ in cuttings]
-        for source in sources([path], Counter()):
+        for source in sources([path], {}):
             if source.entry.kind != "file":
                 continue
             length, small = _compressed(source.path)

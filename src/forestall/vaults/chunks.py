@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final, Literal, NamedTuple, get_args
 
 import numpy as np
-from blake3 import blake3
-from pyfastcdc import FastCDC
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
+from forestall.vaults.libraries import FastCDC, blake3
 
 KIB: Final = 1024
 WINDOW: Final = 8 * KIB * KIB
 """Bytes that are read at once."""
+_SMALL: Final = KIB * KIB
 Method = Literal["content", "blocks"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 NameOf = Callable[[memoryview], bytes]
@@ -74,6 +74,21 @@ def keyed_name(key: bytes) -> NameOf:
     return lambda data: blake3(data, key=key).digest()
 
 
+def cut_file(
+    file: BinaryIO, size: int, cutting: Cutting, name_of: NameOf = plain_name
+) -> Iterator[Cuts]:
+    """Yield the chunks of a file that shall have so many bytes, as `cut_stream` does; small ones
+    are read at once, which takes half the time."""
+    if 0 < size < _SMALL:
+        data = file.read(size + 1)
+        if len(data) == size:
+            parts = list(_parts(memoryview(data), size, cutting))
+            yield Cuts(list(map(name_of, parts)), parts)
+            return
+        file.seek(0)  # it was changed
+    yield from cut_stream(file, cutting, name_of)
+
+
 def cut_stream(stream: BinaryIO, cutting: Cutting, name_of: NameOf = plain_name) -> Iterator[Cuts]:
     """Yield the chunks of a stream, from its present place to its end, some megabytes at a time."""
     left, ended = memoryview(b""), False
@@ -106,6 +121,10 @@ def _parts(data: memoryview, until: int, cutting: Cutting) -> Iterator[memoryvie
             yield data[at : at + cutting.size]
     elif data:
         small, large = cutting.size // 4, 8 * cutting.size
+        if len(data) <= small:
+            if until > 0:
+                yield data
+            return
         cdc = FastCDC(avg_size=cutting.size, min_size=small, max_size=large)
         for one in cdc.cut_buf(data):
             if one.offset >= until:

@@ -3,20 +3,32 @@ way has need of."""
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from forestall.model.errors import InputError
+from forestall.core.model.errors import InputError
 from forestall.vaults import keys
 from forestall.vaults.hosts.host import HostError
-from forestall.vaults.leases import LIFE, living
+from forestall.vaults.leases import (
+    LIFE,
+    LeaseLostError,
+    SeenLease,
+    announce,
+    announcements,
+    fence,
+    leases,
+    presumed_dead,
+)
+from forestall.vaults.machine import is_gone, since_boot
 from forestall.vaults.manifests import Manifest
 from forestall.vaults.moving import move, settle, sparse_packs
-from forestall.vaults.pool import LostError
+from forestall.vaults.pool import LostError, UnreadableError
 from forestall.vaults.repository import Vault
+from forestall.vaults.saving import copies_for
 from forestall.vaults.upkeep import packs_of
 
 SHARE: Final = 0.5
@@ -53,18 +65,19 @@ def outdated(manifests: Sequence[Manifest], rule: Retention, now: float) -> list
         by_label.setdefault(one.label, []).append(one)
     gone = []
     for several in by_label.values():
-        newest = sorted(several, key=lambda one: one.name, reverse=True)
+        newest = sorted(several, key=_order, reverse=True)
         gone += [one for one in newest[rule.last :] if one.at < now - rule.within]
-    return sorted(gone, key=lambda one: one.name)
+    return sorted(gone, key=_order)
+
+
+def _order(manifest: Manifest) -> tuple[int, str]:
+    return keys.order_of(manifest.name)
 
 
 def forget(vault: Vault, name: str) -> None:
     """Take a checkpoint away: from now on it is not there. What it was made of goes with the next
     collection."""
-    vault.put_told(keys.FORGOTTEN + name, {"at": vault.clock()})
-    for key in vault.pool.keys(keys.MANIFESTS)[0]:
-        if (told := keys.manifest_of(key)) is not None and told[0] == name:
-            vault.pool.delete_everywhere(key)
+    vault.forget(name)
 
 
 def collect(
@@ -78,41 +91,88 @@ def collect(
     """Remove what no checkpoint needs: packs and directories of forgotten ones, and of saves that
     died; and packs of which less than a `share` is needed, once that has been moved to others.
 
-    Packs are first told to be about to go; saves that begin then leave them alone, and those that
-    began before are waited for, for `wait` s at most: what they may need then stays for the next
-    time. Raises InputError where too few hosts answer to know what is needed.
+    What may go is first announced; saves that begin then leave it alone, and those that began
+    before are waited for, for `wait` s at most: what they may need then stays for the next time.
+    A save that is presumed dead is fenced: it cannot be completed any more. Raises InputError where
+    too few hosts answer to know what is needed, UnreadableError where a manifest cannot be read.
     """
     told = CollectedTold()
     there, everybody = _there(vault)
-    _clear_collections(vault)
+    _clear_announcements(vault, there, everybody=everybody)
+    seen = leases(vault)
+    dead = presumed_dead(vault, seen)
+    _, doomed = _split(vault, there, set(seen) - dead, everybody=everybody)
+    manifests = vault.manifests()
+    sparse = {one.key for one in sparse_packs(vault, manifests, share)} if share > 0 else set()
     moment = datetime.fromtimestamp(vault.clock(), UTC).strftime("%Y%m%dT%H%M%SZ")
-    key = f"{keys.COLLECTIONS}{moment}"
-    _, doomed = _split(vault, there, everybody=everybody)
-    sparse = {one.key for one in sparse_packs(vault, vault.manifests(), share)}
-    vault.put_told(key, {"at": vault.clock(), "packs": sorted(_packs_in(doomed) | sparse)})
+    key = f"{keys.COLLECTIONS}{moment}-{secrets.token_hex(4)}"
+    # No checkpoint may be lost because too many hosts lost what a collection and a save agree by.
+    copies = max((copies_for(vault, one.code) for one in manifests), default=0)
+    announce(vault, key, _announced(doomed) | sparse, copies)
+    may_go_yet = False
     try:
-        before = [one for one, alive in living(vault).items() if alive]
-        left = _outlived(vault, before, wait, sleep)
+        unsure = _fenced(vault, {save: seen[save] for save in sorted(dead)}, copies, told)
+        alive = [save for save in leases(vault) if save not in dead]
+        left = _outlived(vault, alive, wait, sleep)
         if left:
-            told.said.append(f"{len(left)} saves are under way; objects that they may need stay")
+            are = "save is" if len(left) == 1 else "saves are"
+            told.said.append(f"{len(left)} {are} under way; objects that may be needed stay")
             return told
-        for lease in (one for one, alive in living(vault).items() if not alive):
-            vault.pool.delete_everywhere(keys.LEASES + lease)
         _move(vault, sparse, share, told)
-        stays, gone = _split(vault, there, everybody=everybody)  # anew: a save may have ended
+        begun = set(leases(vault))
+        stays, gone = _split(vault, there, unsure | begun, everybody=everybody)  # anew
         told.stays = len(stays)
-        for one in sorted(gone & doomed | {one for one in gone if _packs_in({one}) & sparse}):
-            told.objects += 1
-            told.removed += sum(there[one].values())
-            for error in vault.pool.delete_everywhere(one).values():
-                told.said.append(str(error))
-            tell(told)
-        since = vault.clock() - LIFE
-        for swept in vault.pool.each(lambda host: host.sweep(since)).values():
-            told.objects += swept if isinstance(swept, int) else 0
+        may_go_yet = True
+        gone = gone & doomed | {one for one in gone if _announced({one}) & sparse}
+        may_go_yet = not _removed(vault, {one: there[one] for one in sorted(gone)}, told, tell)
+        if not begun:
+            _sweep(vault, told)
     finally:
-        vault.pool.delete_everywhere(key)
+        if not may_go_yet:  # else no save must use it
+            vault.pool.delete_everywhere(key)
     return told
+
+
+def _removed(
+    vault: Vault,
+    gone: dict[str, dict[int, int]],
+    told: CollectedTold,
+    tell: Callable[[CollectedTold], None],
+) -> bool:
+    """Remove objects; return whether all hosts did so."""
+    all_did = True
+    for key, sizes in gone.items():
+        wrong = vault.pool.delete_everywhere(key)
+        all_did = all_did and not wrong
+        told.objects += 1
+        told.removed += sum(sizes.values())
+        told.said += map(str, wrong.values())
+        tell(told)
+    return all_did
+
+
+def _sweep(vault: Vault, told: CollectedTold) -> None:
+    """Remove what is half-written. No save must be under way: the clock of a host may be behind
+    this one, and what it writes now look old."""
+    since = vault.clock() - LIFE
+    for swept in vault.pool.each(lambda host: host.sweep(since)).values():
+        told.objects += swept if isinstance(swept, int) else 0
+
+
+def _fenced(
+    vault: Vault, dead: dict[str, SeenLease | None], copies: int, told: CollectedTold
+) -> set[str]:
+    """Fence the saves that are presumed dead; return those that may be complete all the same, or
+    may publish more of their manifests."""
+    unsure = fence(vault, set(dead), copies)
+    for save, one in dead.items():
+        is_gone = one is not None and one.is_gone
+        if save in unsure and is_gone:
+            vault.pool.delete_everywhere(keys.FENCES + save)
+            unsure.remove(save)
+        elif save not in unsure and not is_gone:
+            told.said.append(f"save {save} is presumed dead and ends unsaved if it still runs")
+    return unsure
 
 
 def _move(vault: Vault, sparse: set[str], share: float, told: CollectedTold) -> None:
@@ -120,12 +180,13 @@ def _move(vault: Vault, sparse: set[str], share: float, told: CollectedTold) -> 
     may rest on them; what has been saved meanwhile counts."""
     try:
         settle(vault)
-        wanted = [one for one in sparse_packs(vault, vault.manifests(), share) if one.key in sparse]
+        manifests = vault.manifests() if sparse else []
+        wanted = [one for one in sparse_packs(vault, manifests, share) if one.key in sparse]
         if wanted:
             found = move(vault, wanted)
             told.moved, told.packs = found.moved, found.packs
             told.said += found.said
-    except (HostError, LostError) as error:
+    except (HostError, LostError, LeaseLostError) as error:
         told.said.append(f"chunks that {len(sparse)} packs still hold could not be moved: {error}")
 
 
@@ -141,23 +202,34 @@ def _there(vault: Vault) -> tuple[dict[str, dict[int, int]], bool]:
             raise InputError(f"too few storage hosts answer: {next(iter(wrong.values()))}")
         if prefix != keys.MANIFESTS:
             found |= some
+            continue
+        for key in _hidden(vault, some):  # of hosts that were away when it was forgotten
+            vault.pool.delete_everywhere(key)
     return found, everybody
 
 
+def _hidden(vault: Vault, manifests: Iterable[str]) -> list[str]:
+    """Return the manifests, by their keys, of what was forgotten."""
+    gone, _ = vault.pool.keys(keys.FORGOTTEN)
+    return [
+        key for key in manifests
+        if any(keys.FORGOTTEN + part in gone for part in keys.manifest_of(key) or ())
+    ]  # fmt: skip
+
+
 def _split(
-    vault: Vault, there: dict[str, dict[int, int]], *, everybody: bool
+    vault: Vault, there: dict[str, dict[int, int]], begun: set[str], *, everybody: bool
 ) -> tuple[set[str], set[str]]:
-    """Return which of the objects stay and which may go. What belongs to a save under way stays;
-    and what belongs to a move, unless `everybody` answers: a host that does not may have a manifest
-    that names it, and that stands for the one which the others have."""
+    """Return which of the objects stay and which may go. What belongs to saves that have `begun`
+    and may go on stays; and what belongs to a move, unless `everybody` answers: a host that does
+    not may have a manifest that names it, and that stands for the one which the others have."""
     directories, packs = _needed(vault)
-    alive = {one for one, lives in living(vault).items() if lives}
     stays = set()
     for key in there:
         kind, _, rest = key.partition("/")
         needed = rest in directories if kind == "directories" else rest.rpartition(".")[0] in packs
         save = keys.save_of(rest.partition("/")[0])
-        if needed or save in alive or (keys.is_move(save) and not everybody):
+        if needed or save in begun or (keys.is_move(save) and not everybody):
             stays.add(key)
     return stays, set(there) - stays
 
@@ -166,7 +238,7 @@ def _needed(vault: Vault) -> tuple[set[str], set[str]]:
     """Return the directories and packs that any manifest names, also those that others stand for:
     whoever began to move chunks may have to take that back."""
     directories, packs = set[str](), set[str]()
-    for name, moves in vault.moves().items():
+    for name, moves in vault.moves(certain=True).items():
         for number in range(len(moves)):
             try:
                 made = vault.manifest_after(name, moves[number:])
@@ -175,22 +247,28 @@ def _needed(vault: Vault) -> tuple[set[str], set[str]]:
                     for directory, pack in packs_of(vault, [made])
                 }
                 directories.update(made.directories)
-            except LostError:
+            except LostError as error:
                 if number:
                     continue
-                raise InputError(
-                    f"no manifest of checkpoint {name} is intact: nothing is removed; forget it "
-                    "first"
-                ) from None
+                raise unreadable_error(name, str(error)) from None
     return directories, packs
 
 
-def _packs_in(objects: set[str]) -> set[str]:
-    """Return the packs of which these objects are pieces, as SAVE/PACK."""
+def unreadable_error(name: str, why: str) -> UnreadableError:
+    """Return what ends a collection where a checkpoint cannot be read: what it needs is unknown."""
+    return UnreadableError(
+        f"checkpoint {name} cannot be read: {why}; nothing is removed. Bring its hosts back, or "
+        f"forget it: {{forget}} {name}"
+    )
+
+
+def _announced(objects: set[str]) -> set[str]:
+    """Return the packs of which these objects are pieces, as SAVE/PACK, and the directories."""
     return {
         key.removeprefix(keys.PACKS).rpartition(".")[0]
-        for key in objects
         if key.startswith(keys.PACKS)
+        else key.removeprefix(keys.DIRECTORIES)
+        for key in objects
     }
 
 
@@ -198,27 +276,21 @@ def _outlived(
     vault: Vault, before: Sequence[str], wait: float, sleep: Callable[[float], None]
 ) -> list[str]:
     """Wait for saves to end; return those that have not."""
-    until = vault.clock() + wait
+    until = since_boot() + wait
     while True:
-        alive = living(vault)
-        left = [one for one in before if alive.get(one, False)]
-        if not left or vault.clock() >= until:
+        there = leases(vault)
+        left = [one for one in before if one in there]
+        if not left or since_boot() >= until:
             return left
-        sleep(min(1.0, max(until - vault.clock(), 0.01)))
+        sleep(min(1.0, max(until - since_boot(), 0.01)))
 
 
-def _clear_collections(vault: Vault) -> None:
-    """Take away what collections that died said. A collection that runs beside this one removes
-    nothing that this one's second look does not allow, so both may run."""
-    there, _ = vault.pool.keys(keys.COLLECTIONS)
-    for key in there:
-        try:
-            at = vault.read_told(key, lambda held: held.number("at"))
-        except (LostError, HostError):
-            continue
-        if vault.clock() - at > COLLECTION_LIFE:
+def _clear_announcements(
+    vault: Vault, there: dict[str, dict[int, int]], *, everybody: bool
+) -> None:
+    """Take away what collections before this one announced, where their process is gone, or nothing
+    of it is left. Else they may go on at any time, and remove it: no save must ever use it."""
+    left = _announced(set(there))
+    for key, one in announcements(vault).items():
+        if is_gone(one.place, one.pid) or (everybody and not one.packs & left):
             vault.pool.delete_everywhere(key)
-
-
-COLLECTION_LIFE = 86_400.0
-"""s after which a collection counts as dead."""

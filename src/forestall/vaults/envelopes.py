@@ -14,11 +14,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import zstandard
-from blake3 import blake3
 
-from forestall.traces.files.documents import json_of
-from forestall.traces.files.held import Held
+from forestall.core.files.documents import json_of
+from forestall.core.files.held import Held
+from forestall.vaults.libraries import blake3, zstandard
 from forestall.vaults.pieces.fragments import DamagedError, sound
 
 _MAGIC: Final = b"FSEN"
@@ -82,7 +81,7 @@ def _parsed(body: bytes) -> Content:
     body = body[_LENGTHS.size :]
     if len(body) != length or first > length:
         raise DamagedError("its length is not the stated one")
-    told, shapes = json_of(body[:first])
+    told, shapes = json_of(body[:first], exact=True)  # names of earlier versions are in it
     if not isinstance(told, dict):
         raise DamagedError("it holds no named values")
     arrays, at = {}, first

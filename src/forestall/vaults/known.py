@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Final
+
+import numpy as np
+import numpy.typing as npt
 
 from forestall.vaults.manifests import Directory
 from forestall.vaults.packs import NAME
@@ -21,6 +24,7 @@ class KnownChunks:
     def __init__(self) -> None:
         self._places: dict[bytes, int] = {}
         self.directories: list[str] = []
+        self._losses: dict[int, npt.NDArray[np.int64]] = {}
 
     def __len__(self) -> int:
         return len(self._places)
@@ -30,17 +34,28 @@ class KnownChunks:
         self.directories.append(directory)
         return len(self.directories) - 1
 
-    def learn(self, directory: Directory, usable: frozenset[bytes]) -> None:
-        """Take in the chunks of a directory that are in these packs, as long as there is room."""
+    def learn(self, directory: Directory, usable: Mapping[bytes, int]) -> None:
+        """Take in the chunks of a directory that are in these packs, given with how many hosts may
+        be lost of each, as long as there is room."""
         if len(self) + len(directory.plain) > MOST:
             return
         base = self.begin(directory.name) << _PLACE
+        each = [usable.get(pack.tobytes(), -1) for pack in directory.packs]
+        self._losses[base >> _PLACE] = np.repeat(np.array(each, np.int64), directory.counts)
         raw, firsts = directory.chunks.tobytes(), directory.firsts().tolist()
         for number in range(len(directory.lengths)):
             if directory.packs[number].tobytes() in usable:
                 for place in range(firsts[number], firsts[number + 1]):
                     name = raw[NAME * place : NAME * (place + 1)]
                     self._places.setdefault(name, base + place)
+
+    def losses(self, runs: npt.NDArray[np.uint32], most: int) -> int:
+        """Return how many hosts, any, may be lost of earlier packs that these runs of chunks are
+        in; at `most`."""
+        for directory, first, length in runs.tolist():
+            if directory in self._losses:
+                most = min(most, int(self._losses[directory][first : first + length].min()))
+        return most
 
     def find(self, names: Sequence[bytes]) -> list[int | None]:
         """Return the references to chunks, None for those that are new."""

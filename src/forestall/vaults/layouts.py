@@ -7,11 +7,13 @@ Source: page "Cycle sharing", Checkpoint repository; Hacker and Meglicki, HPDC 2
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Self
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
+from forestall.vaults.manifests import NOBODY
 from forestall.vaults.pieces.codes import Code
 
 Kind = Literal["code", "copies", "ring"]
@@ -65,15 +67,23 @@ class StoreLayout:
     def survives(self, missing: int = 0) -> int:
         """Return how many hosts, any, may be lost, where so many pieces of a pack found none."""
         pieces, hosts = self.code.pieces, self.hosts
-        most = sorted((len(range(k, pieces, hosts)) for k in range(min(hosts, pieces))),
-                      reverse=True)  # fmt: skip
-        left, count = self.code.parity - missing, 0
-        for held in most:
-            left -= held
-            if left < 0:
-                break
-            count += 1
-        return count
+        placed = [k % hosts for k in range(pieces)]
+        return losses(placed, self.code.data + missing)
+
+
+def losses(hosts: Sequence[int], data: int) -> int:
+    """Return how many hosts, any, may be lost so that `data` pieces are left; -1 where fewer are
+    there. `hosts` : the number of the host of each piece, NOBODY where none has it."""
+    held = Counter(one for one in hosts if one != NOBODY)
+    left, count = held.total() - data, 0
+    if left < 0:
+        return -1
+    for number in sorted(held.values(), reverse=True):
+        left -= number
+        if left < 0:
+            break
+        count += 1
+    return count
 
 
 def told_code(data: int, parity: int) -> str:

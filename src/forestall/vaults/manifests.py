@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.traces.files.held import Held
-from forestall.traces.files.records import refused
+from forestall.core.files.held import Held
+from forestall.core.files.records import refused
 from forestall.vaults.envelopes import Content
 from forestall.vaults.keys import manifest_key
 from forestall.vaults.packs import NAME, Counts, PackedChunks
 from forestall.vaults.pieces.codes import MOST, Code
+from forestall.vaults.trees.entries import SavedEntry, entries_of, stored_entries
 
 Bytes = npt.NDArray[np.uint8]
 NOBODY: Final = 0xFFFF
@@ -125,29 +126,6 @@ _ARRAYS: Final = ("packs", "lengths", "counts", "placed", "chunks", "plain", "st
 
 
 @dataclass(frozen=True)
-class SavedEntry:
-    """A file, folder or link of a checkpoint.
-
-    Attributes
-    ----------
-    path : below the folder that it is restored to, parts joined by slashes
-    kind : ``file``, ``folder`` or ``link``
-    mode : rights; `changed` : ns since 1970
-    size, first, count : of a file: bytes, and its chunks among the checkpoint's
-    target : of a link
-    """
-
-    path: str
-    kind: str
-    mode: int
-    changed: int
-    size: int = 0
-    first: int = 0
-    count: int = 0
-    target: str = ""
-
-
-@dataclass(frozen=True)
 class Manifest:
     """A checkpoint.
 
@@ -162,6 +140,7 @@ class Manifest:
     entries : files, folders and links
     figures : bytes read, new, stored; and what else is counted
     move : after which it is so, where chunks of it were moved since it was saved
+    remarks : what is not in it as it was: paths, as they are shown, by why
     """
 
     name: str
@@ -173,6 +152,7 @@ class Manifest:
     entries: tuple[SavedEntry, ...]
     figures: Mapping[str, float] = field(default_factory=dict)
     move: str = ""
+    remarks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def from_content(cls, content: Content) -> Self:
@@ -183,9 +163,10 @@ class Manifest:
         figures = held.part("figures")
         made = cls(
             held.text("name"), held.whole("at"), held.text("label"), _code(held),
-            tuple(_directory("directories", one) for one in names), runs, _entries(held),
+            tuple(_directory("directories", one) for one in names), runs, entries_of(held),
             {one: figures.number(one) for one in figures.values},
             _checked_name(held, "move") if "move" in held.values else "",
+            _remarks(held),
         )  # fmt: skip
         here = not len(runs) or runs[:, 0].max() < len(names)
         held.hold("runs", here, f"numbers of {len(names)} directories")
@@ -198,11 +179,12 @@ class Manifest:
         told: dict[str, Any] = {
             "name": self.name, "at": self.at, "label": self.label,
             "code": [self.code.data, self.code.parity], "directories": list(self.directories),
-            "entries": [asdict(one) for one in self.entries], "figures": dict(self.figures),
+            "figures": dict(self.figures), "remarks": dict(self.remarks),
         }  # fmt: skip
+        told["entries"], arrays = stored_entries(self.entries)
         if self.move:
             told["move"] = self.move
-        return Content(told, {"runs": self.runs})
+        return Content(told, {"runs": self.runs, **arrays})
 
     @property
     def key(self) -> str:
@@ -215,28 +197,9 @@ class Manifest:
         return sum(one.size for one in self.entries)
 
 
-_KINDS: Final = "file", "folder", "link"
-_RIGHTS: Final = 0o7777
-_MOST: Final = 2**63 - 1
-"""Of sizes in bytes and times in ns, as systems have them."""
-
-
-def _entries(held: Held) -> tuple[SavedEntry, ...]:
-    """Return the files, folders and links of a manifest; chunks of files follow one another."""
-    found, first = [], 0
-    for told in held.listed("entries"):
-        one = Held(told)
-        made = SavedEntry(
-            one.text("path"), one.text("kind", _KINDS), one.whole("mode", 0, _RIGHTS),
-            one.whole("changed", -_MOST, _MOST), one.whole("size", 0, _MOST),
-            one.whole("first", 0, _MOST), one.whole("count", 0, _MOST), one.text("target"),
-        )  # fmt: skip
-        if made.count:
-            one.hold("first", made.first == first, str(first))
-            one.hold("count", made.kind == "file" and made.count <= made.size, "of its bytes")
-            first += made.count
-        found.append(made)
-    return tuple(found)
+def _remarks(held: Held) -> dict[str, tuple[str, ...]]:
+    remarks = held.part("remarks") if "remarks" in held.values else Held({})
+    return {why: remarks.texts(why) for why in remarks.values}
 
 
 def _code(held: Held) -> Code:

@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from forestall.vaults import keys
-from forestall.vaults.hosts.host import HostError
-from forestall.vaults.leases import check_lease, lease, living
+from forestall.vaults.leases import check_lease, lease, leases
 from forestall.vaults.manifests import Directory, Manifest, only_used, references_of, runs_of
 from forestall.vaults.pieces.codes import Code, Data
+from forestall.vaults.places import Needed
 from forestall.vaults.pool import LostError
-from forestall.vaults.recovery import Needed, ahead, needed
+from forestall.vaults.recovery import ahead, needed
 from forestall.vaults.repository import Vault
-from forestall.vaults.saving import copies_for, in_turn
+from forestall.vaults.saving import confirm, copies_for, in_turn
 from forestall.vaults.writer import PackWriter, Writing
 
 _PLACE: Final = np.uint64(32)
@@ -78,41 +78,34 @@ def move(vault: Vault, sparse: Sequence[SparsePack]) -> MoveTold:
     """Write the chunks that are needed of packs into new ones, and the manifests that say so.
 
     Only one move is made at a time: where another one is under way, none is. Raises HostError where
-    hosts do not take all that shall be written, LeaseLostError where it was taken for dead: then
-    all is as it was.
+    hosts do not take all that shall be written, LeaseLostError where it was presumed dead: what it
+    wrote of manifests by then is right, and nothing was taken away.
     """
     told = MoveTold()
-    moves = vault.moves()
-    last = max((one for several in moves.values() for one in several), default="")
-    name = keys.move_name(vault.clock(), secrets.token_bytes(8), last)
-    with lease(vault, name, ""):
-        others = [one for one, alive in living(vault).items() if alive and keys.is_move(one)]
+    before = (one for several in vault.moves(certain=True).values() for one in several)
+    name = keys.move_name(vault.clock(), secrets.token_bytes(8), before)
+    with lease(vault, name, "", max(copies_for(vault, one.directory.code) for one in sparse)):
+        others = [one for one in leases(vault) if keys.is_move(one)]
         if others != [name]:
             told.said.append("another collection is moving chunks; packs stay as they are")
             return told
+        there = vault.moves(certain=True)  # no other move is under way, from here on
         places = _Places(vault, name, told)
         places.write(sparse)
-        made = []
-        try:
-            for one, several in moves.items():
-                manifest = places.moved(vault.manifest_after(one, several))
-                if manifest is not None:
-                    made.append(manifest)
-                    check_lease(vault, name)
-                    _put(vault, manifest)
-            check_lease(vault, name)
-        except (HostError, LostError):
-            for manifest in made:
-                vault.pool.delete_everywhere(manifest.key)
-            raise
+        for one, several in there.items():
+            manifest = places.moved(vault.manifest_after(one, several))
+            if manifest is not None:
+                check_lease(vault, name)
+                _put(vault, manifest)
+        check_lease(vault, name)  # last of all: see `leases`
         settle(vault)
     return told
 
 
 def settle(vault: Vault) -> None:
     """Take away the manifests of checkpoints that newer ones stand for, once enough hosts have
-    these. No move may be under way."""
-    for name, moves in vault.moves().items():
+    these, and all that they name. No move may be under way."""
+    for name, moves in vault.moves(certain=True).items():
         if len(moves) > 1:
             made = vault.manifest_after(name, moves)
             if made.move == moves[0]:
@@ -124,6 +117,7 @@ def settle(vault: Vault) -> None:
 def _put(vault: Vault, manifest: Manifest) -> None:
     copies = copies_for(vault, manifest.code)
     vault.pool.put_everywhere(manifest.key, vault.envelope(manifest), copies)
+    confirm(vault, manifest, copies)
 
 
 class _Places:

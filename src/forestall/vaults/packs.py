@@ -8,11 +8,9 @@ from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
-import zstandard
-from blake3 import blake3
-from xxhash import xxh3_128
 
-from forestall._lazy import lazily
+from forestall.core._lazy import lazily
+from forestall.vaults.libraries import blake3, xxh3_128, zstandard
 from forestall.vaults.pieces.codes import Data
 from forestall.vaults.pieces.fragments import DamagedError
 

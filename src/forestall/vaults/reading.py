@@ -9,12 +9,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import InputError, ParameterError
-from forestall.vaults.manifests import Manifest, SavedEntry, references_of, runs_of
+from forestall.core.model.errors import InputError, ParameterError
+from forestall.vaults.manifests import Manifest, references_of, runs_of
 from forestall.vaults.pieces.codes import Data
+from forestall.vaults.places import offsets_of
 from forestall.vaults.pool import LostError
-from forestall.vaults.recovery import ahead, needed, offsets_of
+from forestall.vaults.recovery import ahead, needed
 from forestall.vaults.repository import Vault
+from forestall.vaults.trees.entries import SavedEntry
 
 
 class Span(NamedTuple):

@@ -5,55 +5,48 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
-import threading
+import stat
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from forestall.model.errors import InputError, UnwritableError
-from forestall.vaults.chunks import NameOf
+from forestall.core.files.atomic import flush
+from forestall.core.model.errors import InputError, UnwritableError
 from forestall.vaults.fetching import Fetch
 from forestall.vaults.keys import save_of
-from forestall.vaults.manifests import Directory, Manifest, references_of
-from forestall.vaults.pieces.codes import Data, give_back
+from forestall.vaults.manifests import Manifest, references_of
+from forestall.vaults.pieces.codes import give_back
+from forestall.vaults.places import Needed, Places
 from forestall.vaults.pool import LostError
 from forestall.vaults.repository import Vault
-from forestall.vaults.sources import checked_entries, finish, make_folders
+from forestall.vaults.trees.attributes import Remarks
+from forestall.vaults.trees.entries import checked_entries
+from forestall.vaults.trees.folders import OpenFolder
+from forestall.vaults.trees.restored import RestoredTree
 
 AHEAD: Final = 4
 """Packs that are fetched at once."""
 _GIVE_BACK: Final = 64
 """Packs after which memory that is free is given back."""
-_AT_ONCE: Final = 1000
-"""Pieces of memory that the system takes at once (IOV_MAX is 1024)."""
+_NAMED: Final = 40
+"""Characters of a folder's name that the one beside it has, too: names have 255 bytes at most."""
 
 
 @dataclass
 class RecoveryTold:
-    """How far a recovery is: bytes of files made, of all; and pieces that were lost or damaged and
-    done without, in words."""
+    """How far a recovery is: bytes of files made, of all; pieces that were lost or damaged and done
+    without, in words; and in the end what could not be given back, paths by why."""
 
     made: int = 0
     size: int = 0
     wrong: list[str] = field(default_factory=list)
-
-
-class Needed(NamedTuple):
-    """A pack of a directory, and which of its chunks are needed where: rows (place in the pack,
-    number among the checkpoint's chunks)."""
-
-    directory: Directory
-    number: int
-    first: int
-    chunks: npt.NDArray[np.int64]
+    remarks: Remarks = field(default_factory=dict)
 
 
 def restore(
@@ -71,30 +64,59 @@ def restore(
     """
     manifest = vault.manifest(name)
     checked_entries(manifest.entries)
-    if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise InputError(f"{to}: expected an empty or new folder")
-    beside = to.absolute().parent / f".{to.absolute().name}-{manifest.name}"
+    _check_target(to)
+    to = Path(os.path.realpath(to))
+    beside = to.parent / f".{to.name[:_NAMED]}-{manifest.name}"
     told = RecoveryTold(size=manifest.size)
     with _only_one(beside) as begun:
+        tree = RestoredTree(beside, manifest.entries)
         try:
-            make_folders(beside, manifest.entries)
-            manifest = _fill_or_follow(vault, manifest, beside, told, tell, begun)
-            finish(beside, manifest.entries)
-            if to.exists():
-                to.rmdir()
-            beside.rename(to)
+            with tree:
+                manifest = _fill_or_follow(vault, manifest, tree, told, tell, begun)
+                tree.finish()
+                told.remarks = tree.remarks
+            _put_in_place(beside, to)
         except BaseException as error:
-            shutil.rmtree(beside, ignore_errors=True)
+            _clear(beside)
             if isinstance(error, OSError) and not isinstance(error, InputError):
                 raise UnwritableError(to, error) from None
             raise
+    tell(told)
     return manifest
+
+
+def _check_target(to: Path) -> None:
+    """Raise InputError unless a folder can come to be here."""
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise InputError(f"{to}: expected an empty or new folder")
+    if to.is_dir() and os.path.ismount(to):
+        raise InputError(f"{to}: expected a folder in this file system, not its top")
+
+
+def _put_in_place(beside: Path, to: Path) -> None:
+    """Give the folder its name, and the rights of an empty one that was there. Raises OSError."""
+    if to.exists():
+        found = to.stat()
+        beside.chmod(stat.S_IMODE(found.st_mode))
+        with suppress(PermissionError):
+            os.chown(beside, found.st_uid, found.st_gid)
+        to.rmdir()
+    beside.rename(to)
+    flush(to.parent)
+
+
+def _clear(beside: Path) -> None:
+    """Remove what a recovery has made so far, as far as that can be done."""
+    with suppress(OSError):
+        with OpenFolder(beside) as folder:
+            folder.clear()
+        beside.rmdir()
 
 
 def _fill_or_follow(
     vault: Vault,
     manifest: Manifest,
-    folder: Path,
+    tree: RestoredTree,
     told: RecoveryTold,
     tell: Callable[[RecoveryTold], None],
     begun: bool,
@@ -102,8 +124,9 @@ def _fill_or_follow(
     """Fill the files; where chunks were moved meanwhile, go on with where they are now. Return the
     checkpoint as it was in the end."""
     while True:
+        tree.make_folders(fresh=not begun)
         try:
-            _fill(vault, manifest, folder, told, tell, begun)
+            _fill(vault, manifest, tree, told, tell, begun)
             return manifest
         except LostError:
             now = vault.manifest(manifest.name)
@@ -142,13 +165,13 @@ def _only_one(beside: Path) -> Iterator[bool]:
 def _fill(
     vault: Vault,
     manifest: Manifest,
-    folder: Path,
+    tree: RestoredTree,
     told: RecoveryTold,
     tell: Callable[[RecoveryTold], None],
     begun: bool,
 ) -> None:
     """Write all chunks to their places in the files; where that was `begun`, those that lack."""
-    places = Places(vault, manifest, folder, fresh=not begun)
+    places = Places(vault, manifest, tree, fresh=not begun)
 
     def make(fetch: Fetch, need: Needed) -> tuple[Fetch, int]:
         chunks = fetch.wanted(np.unique(need.chunks[:, 0]).tolist())
@@ -168,11 +191,21 @@ def _fill(
     with ThreadPoolExecutor(workers, thread_name_prefix="recovery") as pool, closing(places):
         wanted = needed(vault, manifest)
         if begun:
-            wanted = places.lacking(wanted, vault.name_of, told)
+            wanted = _lacking(places, wanted, vault, told)
         for fetch, need in ahead(vault, wanted):
             making.append(pool.submit(make, fetch, need))
             settle(workers)
         settle(0)
+
+
+def _lacking(
+    places: Places, wanted: Iterator[Needed], vault: Vault, told: RecoveryTold
+) -> Iterator[Needed]:
+    """Yield what is not there yet."""
+    for need, there in places.lacking(wanted, vault.name_of):
+        told.made += there
+        if len(need.chunks):
+            yield need
 
 
 def needed(vault: Vault, manifest: Manifest) -> Iterator[Needed]:
@@ -215,106 +248,3 @@ def ahead(vault: Vault, wanted: Iterator[Needed]) -> Iterator[tuple[Fetch, Neede
         if len(begun) > AHEAD:
             yield begun.popleft()
     yield from begun
-
-
-def _is_blank(data: Data) -> bool:
-    """Whether a chunk is zeros; of others the first bytes tell."""
-    return not bytes(data[:64]).strip(b"\0") and not bytes(data).strip(b"\0")
-
-
-class Places:
-    """Where each chunk of a checkpoint goes: file and offset; `fresh`: there are only zeros yet."""
-
-    def __init__(self, vault: Vault, manifest: Manifest, folder: Path, *, fresh: bool) -> None:
-        self._fresh = fresh
-        files = [one for one in manifest.entries if one.count]
-        self._name = manifest.name
-        self._lock = threading.Lock()
-        self._paths = [folder / one.path for one in files]
-        self._firsts = np.array([one.first for one in files], np.int64)
-        self._sizes = np.array([one.size for one in files], np.int64)
-        self._offsets = offsets_of(vault, manifest)
-        self._open: dict[int, int] = {}
-
-    def lacking(
-        self, wanted: Iterator[Needed], name_of: NameOf, told: RecoveryTold
-    ) -> Iterator[Needed]:
-        """Yield what of this is not there yet."""
-        for need in wanted:
-            names, lack = need.directory.chunks, np.ones(len(need.chunks), bool)
-            for row, (place, number) in enumerate(need.chunks.tolist()):
-                found = self._read(number)
-                if name_of(memoryview(found)) == names[need.first + place].tobytes():
-                    lack[row] = False
-                    told.made += len(found)
-            if lack.any():
-                yield need._replace(chunks=need.chunks[lack])
-
-    def _read(self, number: int) -> bytes:
-        file = int(np.searchsorted(self._firsts, number, side="right")) - 1
-        at, end = self._offsets[number : number + 2] - self._offsets[self._firsts[file]]
-        with self._lock:
-            return os.pread(self._handle(file), int(end - at), int(at))
-
-    def write(self, rows: npt.NDArray[np.int64], chunks: Mapping[int, Data]) -> int:
-        """Write the chunks of a pack: rows (place in the pack, number among the checkpoint's
-        chunks); return their bytes. Any thread may. Raises LostError where they do not fit."""
-        rows = rows[np.argsort(rows[:, 1])]
-        numbers = rows[:, 1]
-        files = np.searchsorted(self._firsts, numbers, side="right") - 1
-        begins = self._offsets[self._firsts[files]]
-        at, ends = self._offsets[numbers] - begins, self._offsets[numbers + 1] - begins
-        if (ends > self._sizes[files]).any():
-            raise LostError(f"checkpoint {self._name} has files that are longer than stated")
-        data = [chunks[place] for place in rows[:, 0].tolist()]
-        # Zeros are left out where there are some, so that files stay as sparse as they were.
-        blank = np.array([self._fresh and _is_blank(one) for one in data])
-        apart = (np.diff(numbers) != 1) | (np.diff(files) != 0) | blank[1:] | blank[:-1]
-        for run in np.split(np.arange(len(rows)), np.flatnonzero(apart) + 1):
-            if not blank[run[0]]:
-                self._put(int(files[run[0]]), [data[k] for k in run], int(at[run[0]]))
-        return int((ends - at).sum())
-
-    def _put(self, file: int, data: list[Data], at: int) -> None:
-        with self._lock:
-            handle = os.dup(self._handle(file))
-        try:
-            while data:
-                count = os.pwritev(handle, data[:_AT_ONCE], at)
-                at += count
-                whole = 0
-                while whole < len(data) and count >= len(data[whole]):
-                    count -= len(data[whole])
-                    whole += 1
-                data = data[whole:]
-                if count:
-                    data[0] = memoryview(data[0])[count:]
-        finally:
-            os.close(handle)
-
-    def close(self) -> None:
-        """Close all files."""
-        for handle in self._open.values():
-            os.close(handle)
-        self._open = {}
-
-    def _handle(self, file: int) -> int:
-        if file not in self._open:
-            if len(self._open) >= 64:
-                os.close(self._open.pop(next(iter(self._open))))
-            self._open[file] = os.open(self._paths[file], os.O_RDWR | os.O_NOFOLLOW)
-        return self._open[file]
-
-
-def offsets_of(vault: Vault, manifest: Manifest) -> npt.NDArray[np.int64]:
-    """Return the bytes before each chunk, among all chunks of a checkpoint."""
-    lengths = [
-        vault.directory(manifest.directories[int(which)]).plain[int(first) : int(first + count)]
-        for which, first, count in manifest.runs.astype(np.int64)
-    ]
-    if sum(map(len, lengths)) != int(manifest.runs[:, 2].sum(dtype=np.int64)):
-        raise LostError(f"checkpoint {manifest.name} names chunks that are missing")
-    found = np.zeros(sum(map(len, lengths)) + 1, np.int64)
-    if lengths:
-        np.cumsum(np.concatenate(lengths), dtype=np.int64, out=found[1:])
-    return found

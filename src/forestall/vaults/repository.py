@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from forestall.model.errors import InputError, ParameterError
-from forestall.traces.files.held import Held
+from forestall.core.files.held import Held
+from forestall.core.model.errors import InputError, ParameterError
 from forestall.vaults import keys
 from forestall.vaults.chunks import METHODS, Cutting, NameOf, keyed_name, plain_name
 from forestall.vaults.envelopes import Content, content_of, enveloped
@@ -20,11 +21,24 @@ from forestall.vaults.pieces.codes import keep_buffers
 from forestall.vaults.pieces.fragments import DamagedError
 from forestall.vaults.pool import HostPool, LostError
 from forestall.vaults.seals import Key
+from forestall.vaults.stores.identity import (
+    Membership,
+    admit,
+    give,
+    membership,
+    new_vault_id,
+    take_back,
+)
 
 T = TypeVar("T", Directory, Manifest)
 Told = TypeVar("Told")
 FORM: Final = 1
 """Of what lies on the hosts."""
+NONE: Final = "there is no checkpoint"
+
+
+class NoVaultError(InputError):
+    """Storage hosts that answer, and hold no vault."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +65,15 @@ class Vault:
     rules : of the vault, or those that it begins with
     key : where it is encrypted
     clock : the time, s since 1970
+    members : which hosts are its stores, as it was opened; `is_new` : it was begun then
     """
 
     pool: HostPool
     rules: VaultRules
     key: Key | None = None
     clock: Callable[[], float] = time.time
+    members: Membership = field(default_factory=Membership)
+    is_new: bool = False
     _directories: dict[str, Directory] = field(default_factory=dict)
 
     @classmethod
@@ -65,31 +82,72 @@ class Vault:
         hosts: Sequence[StorageHost],
         *,
         begin: VaultRules | None = None,
-        agree: bool = True,
+        agree: VaultRules | None = None,
         key: Key | None = None,
         clock: Callable[[], float] = time.time,
     ) -> Vault:
-        """Open the vault on these hosts; where there is none yet, begin one by the rules `begin`;
-        where there is one, it must `agree` with them, or may be cut otherwise.
+        """Open the vault on these hosts; where there is none yet, begin one by the rules `begin`,
+        on all of them; where there is one, it must have the rules `agree`, where these are given.
+        Hosts that are no stores of it are set aside.
 
-        Raises InputError where there is none and none shall begin, where its key is missing or
-        another one, or where too few hosts answer; ParameterError for other rules than it has.
+        Raises NoVaultError where there is none and none shall begin; InputError where its key is
+        missing or another one, or where too few hosts answer; ParameterError for other rules than
+        it has, and where two hosts are one place.
         """
         keep_buffers()
         pool = HostPool(hosts)
         try:
+            members = membership(pool)
+            admit(pool, members)
             found = cls._rules(pool, key)
             rules = found or begin
+            if rules is None and members.is_there:
+                raise InputError("no store that answers has the vault's rules: create them anew")
             if rules is None:
-                raise InputError("there is no vault on these storage hosts")
-            made = cls(pool, rules, key, clock)
-            made._agree(begin if agree else None)
+                raise NoVaultError("there is no vault on these storage hosts")
+            made = cls(pool, rules, key, clock, members)
+            made._agree(agree)
             if found is None:
-                made.put_told(keys.VAULT, {"form": FORM, **_told(rules)})
+                made._begin()
+            elif begin is not None and (members.empty or members.older):
+                made._complete()
             return made
         except BaseException:
             pool.close()
             raise
+
+    def _begin(self) -> None:
+        """Begin it, on all hosts or none; of one that is there and has lost its rules, write
+        these."""
+        if self.members.is_there:
+            stores = [*self.members.stores, *self.members.older]
+            self.add_stores(stores, self.members.vault or new_vault_id())
+            return
+        vault = new_vault_id()
+        try:
+            self.add_stores(range(len(self.pool.hosts)), vault)
+            self.is_new = True
+        except BaseException:
+            take_back(self.pool, vault)
+            raise
+
+    def _complete(self) -> None:
+        """Begin it on the hosts on which whoever began it did not come to it: nothing was saved
+        yet."""
+        saved = self.pool.keys(keys.MANIFESTS)[0] or self.pool.keys(keys.FORGOTTEN)[0]
+        if not saved and not self.members.silent:
+            begun = [*self.members.older, *self.members.empty]
+            self.add_stores(begun, self.members.vault or new_vault_id())
+
+    def add_stores(self, numbers: Iterable[int], vault: str) -> None:
+        """Make hosts stores of the vault with this id. Raises HostError where one does not take
+        that, ParameterError where two are one place."""
+        rules = enveloped({"form": FORM, **_told(self.rules)}, {}, self.seal)
+        for number in numbers:
+            self.pool.admit(number)
+            self.pool.put(number, keys.VAULT, [rules]).result()
+        give(self.pool, numbers, vault)
+        self.members = membership(self.pool)
 
     @classmethod
     def _rules(cls, pool: HostPool, key: Key | None) -> VaultRules | None:
@@ -161,14 +219,28 @@ class Vault:
         """How many hosts must take what all have to know of."""
         return len(self.pool.hosts) // 2 + 1
 
-    def put_told(self, key: str, told: Mapping[str, Any]) -> None:
-        """Write plain data on all hosts; on most of them, or HostError is raised."""
-        self.pool.put_everywhere(key, enveloped(told, {}, self.seal), self.majority)
+    def need_majority(self, wrong: Mapping[int, HostError]) -> None:
+        """Raise HostError where so many hosts did not answer that what most of them have may be
+        unknown."""
+        if len(self.pool.hosts) - len(wrong) < self.majority:
+            raise next(iter(wrong.values()))
+
+    def put_told(self, key: str, told: Mapping[str, Any], copies: int = 0) -> None:
+        """Write plain data on all hosts; on at least so many of them, and on most, or HostError is
+        raised."""
+        content = enveloped(told, {}, self.seal)
+        self.pool.put_everywhere(key, content, max(copies, self.majority))
 
     def read_told(self, key: str, take: Callable[[Held], Told]) -> Told:
         """Return what is taken of plain data; a copy of which it cannot be taken counts as lost.
         Raises LostError."""
         return self.pool.read_any(key, lambda stored: take(self._content(stored).held))
+
+    def told_copies(self, key: str, take: Callable[[Held], Told]) -> list[Told]:
+        """Return what is taken of each host's copy of plain data: those of hosts that were away
+        while it was written are older."""
+        found = self.pool.copies(key, lambda stored: take(self._content(stored).held))
+        return [one for _, one in found if not isinstance(one, InputError | DamagedError)]
 
     def directory(self, name: str) -> Directory:
         """Return a directory; it is kept. Raises LostError."""
@@ -190,47 +262,129 @@ class Vault:
     # --------------------------------------------------------------------------- checkpoints
 
     def names(self) -> list[str]:
-        """Return the names of the checkpoints, oldest first. Raises HostError where too few hosts
-        answer to know."""
-        return sorted(self.moves())
+        """Return the names of the checkpoints, oldest first. Raises HostError where no host
+        answers."""
+        return sorted(self.moves(), key=keys.order_of)
 
-    def moves(self) -> dict[str, list[str]]:
+    def moves(self, *, certain: bool = False) -> dict[str, list[str]]:
         """Return the checkpoints, and for each the moves of which there is a manifest, the newest
         first; that after the newest counts, and the one as it was saved has an empty name. Raises
-        as `names` does."""
+        HostError where no host answers; `certain`: where too few do to know of all."""
         there, wrong = self.pool.keys(keys.MANIFESTS)
-        gone, _ = self.pool.keys(keys.FORGOTTEN)
-        if len(wrong) == len(self.pool.hosts):
+        gone, hidden = self.pool.keys(keys.FORGOTTEN)
+        if certain:
+            self.need_majority(wrong)
+            self.need_majority(hidden)
+        elif len(wrong) == len(self.pool.hosts):
             raise next(iter(wrong.values()))
         found: dict[str, list[str]] = {}
         for told in map(keys.manifest_of, there):
-            if told is not None and keys.FORGOTTEN + told[0] not in gone:
+            if told is not None and not any(keys.FORGOTTEN + part in gone for part in told):
                 found.setdefault(told[0], []).append(told[1])
-        return {name: sorted(moves, reverse=True) for name, moves in found.items()}
+        return {
+            name: sorted(moves, key=keys.order_of, reverse=True) for name, moves in found.items()
+        }
+
+    def forget(self, name: str) -> None:
+        """Take a checkpoint away, from all hosts that answer: it is there no more, whoever still
+        has a copy. Raises HostError where too few of them note that."""
+        self.put_told(keys.FORGOTTEN + name, {"at": self.clock()})
+        for key in self.pool.keys(keys.MANIFESTS)[0]:
+            if (told := keys.manifest_of(key)) is not None and told[0] == name:
+                self.pool.delete_everywhere(key)
+        self.pool.delete_everywhere(keys.FENCES + name)
+
+    def whole_name(self, begins: str) -> str:
+        """Return the name of the one checkpoint that begins so, whether or not its manifest can be
+        read. Raises InputError."""
+        return _whole_name(self.names(), begins)
 
     def manifest(self, name: str) -> Manifest:
-        """Return a checkpoint by its name, a beginning that no other has, or ``latest``: the last
-        whose manifest is whole. Raises InputError where there is none, LostError where no copy is
-        whole."""
-        moves = self.moves()
+        """Return a checkpoint by its name, a beginning that no other has, or ``latest``: the newest
+        whose manifest is whole, with a warning where another one is newer. Raises InputError where
+        there is none, LostError where no copy is whole."""
         if name == "latest":
-            for one in sorted(moves, reverse=True):
-                with suppress(LostError):
-                    return self.manifest_after(one, moves[one])
-            if moves:
-                raise LostError(f"none of {len(moves)} checkpoints has an intact manifest")
+            if (latest := self.latest()) is None:
+                raise InputError(NONE)
+            return latest
+        moves = self.moves()
         whole = _whole_name(sorted(moves), name)
         return self.manifest_after(whole, moves[whole])
 
+    def newest(self, label: str | None = None) -> tuple[Manifest, dict[str, str]]:
+        """Return the newest checkpoint, or that of a label, whose manifest is whole; and by name
+        why newer ones cannot be read. Raises InputError where there is none, LostError where none
+        can be read."""
+        made, unreadable = self._newest(label)
+        if made is None:
+            raise InputError(NONE + (f" with the label {label!r}" if label else ""))
+        return made, unreadable
+
+    def latest(
+        self, label: str | None = None, takes: Callable[[Manifest], bool] = lambda made: True
+    ) -> Manifest | None:
+        """Return the newest checkpoint, or that of a label, that is taken and whose manifest is
+        whole, with a warning where a newer one cannot be read; None where there is none. Raises
+        LostError where none can be read."""
+        made, unreadable = self._newest(label, takes)
+        if made is not None:
+            for newer, why in unreadable.items():
+                warnings.warn(
+                    f"checkpoint {newer} cannot be read: {why}; the latest that can be is "
+                    f"{made.name}",
+                    stacklevel=3,
+                )
+        return made
+
+    def _newest(
+        self, label: str | None, takes: Callable[[Manifest], bool] = lambda made: True
+    ) -> tuple[Manifest | None, dict[str, str]]:
+        unreadable: dict[str, str] = {}
+        for one in self._read(label, newest_first=True):
+            if not isinstance(one, Manifest):
+                unreadable[one[0]] = one[1]
+            elif takes(one):
+                return one, unreadable
+        if unreadable:
+            names = ", ".join(unreadable)
+            raise LostError(
+                f"none of {len(unreadable)} checkpoints has an intact manifest on a reachable "
+                f"storage host: {names}"
+            )
+        return None, {}
+
     def manifests(self, label: str | None = None) -> list[Manifest]:
-        """Return the checkpoints, or those of a label, oldest first; those of which no manifest is
-        whole are left out."""
-        tag, found = None if label is None else self.tag(label), []
-        for name, moves in sorted(self.moves().items()):
-            if tag is None or keys.tag_of(name) == tag:
-                with suppress(LostError):
-                    found.append(self.manifest_after(name, moves))
-        return [one for one in found if label is None or one.label == label]
+        """Return the checkpoints, or those of a label, oldest first, without those that cannot be
+        read."""
+        return self.readable(label)[0]
+
+    def readable(self, label: str | None = None) -> tuple[list[Manifest], dict[str, str]]:
+        """Return the checkpoints, or those of a label, oldest first; and by name why others, of
+        which no manifest is whole, cannot be read."""
+        found: list[Manifest] = []
+        unreadable: dict[str, str] = {}
+        for one in self._read(label):
+            if isinstance(one, Manifest):
+                found.append(one)
+            else:
+                unreadable[one[0]] = one[1]
+        return found, unreadable
+
+    def _read(
+        self, label: str | None, *, newest_first: bool = False
+    ) -> Iterator[Manifest | tuple[str, str]]:
+        """Yield checkpoints, or those of a label; for one that cannot be read its name and why."""
+        tag, moves = None if label is None else self.tag(label), self.moves()
+        for name in sorted(moves, key=keys.order_of, reverse=newest_first):
+            if tag is not None and keys.tag_of(name) != tag:
+                continue
+            try:
+                made = self.manifest_after(name, moves[name])
+            except LostError:
+                yield name, "no reachable storage host has an intact copy of its manifest"
+                continue
+            if label is None or made.label == label:
+                yield made
 
     def manifest_after(self, name: str, moves: Sequence[str]) -> Manifest:
         """Return a checkpoint as the first of these moves left it whose manifest can be read.

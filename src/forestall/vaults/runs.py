@@ -19,13 +19,12 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Final
 
-from forestall.model.errors import InputError, ParameterError
-from forestall.model.units import MAX_SECONDS
-from forestall.traces.files.held import Held
+from forestall.core.files.held import Held
+from forestall.core.model.errors import InputError, ParameterError
+from forestall.core.model.units import MAX_SECONDS
 from forestall.vaults import keys
 from forestall.vaults.hosts.host import HostError
-from forestall.vaults.leases import MOST_PID, process_space
-from forestall.vaults.pool import LostError
+from forestall.vaults.machine import MOST_PID, is_gone, process_space
 from forestall.vaults.repository import Vault
 
 LIFE: Final = 30.0
@@ -64,6 +63,7 @@ class RunHistory:
     saves, read, stored : checkpoints, bytes in them, and bytes stored for them, parity included
     code : with which it finished; None: it has not
     last : the newest checkpoint, which need not be that of the latest time: clocks differ
+    written : how often this was written down; of two copies the one with more is the newer
     """
 
     words: tuple[str, ...] = ()
@@ -77,18 +77,15 @@ class RunHistory:
     stored: int = 0
     code: int | None = None
     last: str = ""
+    written: int = 0
 
 
 def read_history(vault: Vault, name: str) -> RunHistory:
     """Return what became of a run; of one that nobody knows, nothing did."""
     key = f"{keys.RUNS}{name}/history"
     there, _ = vault.pool.keys(f"{keys.RUNS}{name}/")
-    if key not in there:
-        return RunHistory()
-    try:
-        return vault.read_told(key, _history)
-    except LostError:  # it is told, nothing rests on it
-        return RunHistory()
+    found = vault.told_copies(key, _history) if key in there else []
+    return max(found, key=lambda one: one.written, default=RunHistory())
 
 
 def _history(held: Held) -> RunHistory:
@@ -99,6 +96,7 @@ def _history(held: Held) -> RunHistory:
         seconds("lost"), seconds("still"), counted("saves"), counted("read"), counted("stored"),
         None if held.value("code") is None else held.whole("code"),
         held.hold("last", not last or keys.SAVE.fullmatch(last) is not None, "a save").text("last"),
+        counted("written") if "written" in held.values else 0,
     )  # fmt: skip
 
 
@@ -140,11 +138,8 @@ def look_at_run(vault: Vault, name: str) -> tuple[RunHistory, Sign | None]:
 
 
 def _sign_at(vault: Vault, key: str) -> Sign | None:
-    """Return a sign of life; None where it went meanwhile, or is none."""
-    try:
-        return vault.read_told(key, _sign)
-    except LostError:
-        return None
+    """Return the latest sign of life; None where it went meanwhile, or is none."""
+    return max(vault.told_copies(key, _sign), key=lambda one: one.count, default=None)
 
 
 def _sign(held: Held) -> Sign:
@@ -250,11 +245,11 @@ class RunLease:
             begun = time.monotonic()
             if not sign.held:
                 time.sleep(0.05 + secrets.randbelow(1000) / 2000)
-            elif not _died_here(sign):
+            elif not is_gone(sign.place, sign.pid):
                 where = f"{sign.host} (process {sign.pid})"
                 tell(f"{self.name} ran on {where}; waiting for up to {sign.life:.0f} s to see "
                      "whether it still does")  # fmt: skip
-            while not _died_here(sign) and time.monotonic() - begun < sign.life:
+            while not is_gone(sign.place, sign.pid) and time.monotonic() - begun < sign.life:
                 now = _sign_at(self.vault, key)
                 if now is None:
                     break
@@ -267,16 +262,3 @@ class RunLease:
             else:
                 self.left_at = max(self.left_at or 0.0, sign.ran)
                 self.vault.pool.delete_everywhere(key)
-
-
-def _died_here(sign: Sign) -> bool:
-    """Whether it was one of this machine's, and its process is gone."""
-    if not sign.place or sign.place != process_space():
-        return False
-    try:
-        os.kill(sign.pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False

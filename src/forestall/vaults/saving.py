@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import secrets
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -14,20 +13,39 @@ from typing import BinaryIO, Final
 
 import numpy as np
 
-from forestall.model.errors import ParameterError, of_system
+from forestall.core.model.errors import InputError, ParameterError, TraceError
 from forestall.vaults import keys
-from forestall.vaults.chunks import WINDOW, Cuts, cut_stream
+from forestall.vaults.chunks import WINDOW, Cuts, cut_file
+from forestall.vaults.envelopes import content_of
+from forestall.vaults.hosts.host import HostError
 from forestall.vaults.known import KnownChunks
 from forestall.vaults.layouts import StoreLayout
-from forestall.vaults.leases import check_lease, doomed, lease, living
-from forestall.vaults.manifests import NOBODY, Directory, Manifest, SavedEntry, only_used, runs_of
+from forestall.vaults.leases import check_lease, doomed, lease
+from forestall.vaults.libraries import blake3
+from forestall.vaults.manifests import NOBODY, Directory, Manifest, only_used, runs_of
 from forestall.vaults.packs import COMPRESSIONS, Compression
 from forestall.vaults.pieces.codes import Code, Data
+from forestall.vaults.pieces.fragments import DamagedError
 from forestall.vaults.pool import LostError
+from forestall.vaults.recovery import needed
 from forestall.vaults.repository import Vault
-from forestall.vaults.sources import sources
+from forestall.vaults.stores.presence import SeenPacks, wanted_safety
+from forestall.vaults.trees.attributes import Remarks, note, note_flags
+from forestall.vaults.trees.entries import SavedEntry, checked_entries
+from forestall.vaults.trees.sources import (
+    ANOTHER,
+    GONE,
+    TORN,
+    Identity,
+    Source,
+    identity,
+    is_unchanged,
+    sources,
+)
 from forestall.vaults.writer import PackWriter, Writing
 
+TRIES: Final = 3
+"""Times that a file is read which changes meanwhile."""
 BASES: Final = 8
 """Checkpoints of a label whose chunks a save knows, the newest ones."""
 
@@ -64,14 +82,13 @@ class SaveSettings:
 
 @dataclass
 class SaveTold:
-    """How far a save is: bytes read, of which new, and stored on all hosts; files; what was left
-    out, by why."""
+    """How far a save is: bytes read, of which new, and stored on all hosts; and what is not
+    saved as it was."""
 
     read: int = 0
     new: int = 0
     stored: int = 0
-    files: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
+    remarks: Remarks = field(default_factory=dict)
 
 
 Tell = Callable[[SaveTold], None]
@@ -97,13 +114,23 @@ def save(
     cannot be read; then there is no checkpoint, and what was stored of it serves the next try.
     """
 
+    pairs = zip(vault.pool.hosts, vault.pool.seen, strict=True)
+    # Not of hosts that were set aside: a file system that hangs would hang this, too.
+    folders = (host.folder for host, seen in pairs if host.folder and seen.aside is None)
+    stores = frozenset(found for found in map(identity, folders) if found is not None)
+
     def feed(one: _Save) -> Iterator[SavedEntry]:
-        for source in sources(paths, one.told.skipped):
-            if source.entry.kind == "file":
-                with of_system(source.path, "cannot be saved"), open(source.path, "rb") as file:
-                    yield one.take(file, source.entry)
-            else:
-                yield source.entry
+        links: dict[Identity, str] = {}
+        for source in sources(paths, one.told.remarks, stores):
+            if source.identity in links:
+                target = links[source.identity]
+                yield replace(source.entry, kind="hardlink", size=0, attributes=(), target=target)
+                continue
+            entry = one.file(source) if source.entry.kind == "file" else source.entry
+            if entry is not None:
+                if source.identity is not None:
+                    links[source.identity] = entry.path
+                yield entry
 
     return _saved(vault, settings or SaveSettings(), tell, place, feed)
 
@@ -134,27 +161,99 @@ def _saved(
     feed: Callable[[_Save], Iterator[SavedEntry]],
 ) -> Manifest:
     name = new_name(vault, settings.label)
-    with lease(vault, name, settings.label):
+    copies = copies_for(vault, settings.code)
+    with lease(vault, name, settings.label, copies) as held:
+
+        def tell_alive(told: SaveTold) -> None:
+            held.check()  # what is stored from now on would be of no use
+            tell(told)
+
         writing = Writing(
-            settings.code, min(settings.least, settings.code.pieces),
-            copies_for(vault, settings.code), settings.compression,
+            settings.code, min(settings.least, settings.code.pieces), copies, settings.compression,
             place or in_turn(vault, settings.code), vault.seal, vault.envelope,
         )  # fmt: skip
         with closing(PackWriter(vault.pool, name, writing)) as writer:
-            one = _Save(vault, writer, known_chunks(vault, settings.label), tell)
+            one = _Save(vault, writer, known_chunks(vault, name, settings), tell_alive)
             entries = tuple(feed(one))
+            checked_entries(entries)
             writer.finish()
-        made = one.manifest(name, settings, entries)
-        check_lease(vault, name)
-        vault.pool.put_everywhere(made.key, vault.envelope(made), writing.copies)
-        still_there(vault, made)
-    return made
+        return publish(vault, one.manifest(name, settings, entries))
 
 
 def new_name(vault: Vault, label: str) -> str:
     """Return the name of a save that begins now: behind those of all checkpoints there are."""
-    last = (vault.names() or [""])[-1]
-    return keys.save_name(vault.clock(), vault.tag(label), secrets.token_bytes(8), last)
+    before = vault.moves(certain=True)
+    return keys.save_name(vault.clock(), vault.tag(label), secrets.token_bytes(8), before)
+
+
+def publish(vault: Vault, made: Manifest) -> Manifest:
+    """Write a checkpoint's manifest; return it once it is certain that it can be restored, with how
+    many pieces of a pack are missing now.
+
+    Raises LeaseLostError where the save was presumed dead meanwhile, InputError for entries that
+    cannot be restored, LostError or HostError where what was stored is not there: then there is no
+    checkpoint.
+    """
+    copies = copies_for(vault, made.code)
+    _check_readable(vault, made)
+    check_lease(vault, made.name)
+    try:
+        vault.pool.put_everywhere(made.key, vault.envelope(made), copies)
+        missing = confirm(vault, made, copies)
+        check_lease(vault, made.name)  # last of all: see `leases`
+    except BaseException:
+        vault.pool.delete_everywhere(made.key)
+        with suppress(InputError):
+            vault.forget(made.name)
+        raise
+    return replace(made, figures={**made.figures, "missing": missing})
+
+
+def _check_readable(vault: Vault, made: Manifest) -> None:
+    """Raise InputError for a checkpoint that could not be read back or restored."""
+    try:
+        again = Manifest.from_content(content_of(vault.envelope(made), vault.unseal))
+    except DamagedError as error:
+        raise InputError(f"not saved: its manifest could not be read back: {error}") from None
+    checked_entries(again.entries)
+
+
+def confirm(vault: Vault, made: Manifest, copies: int) -> int:
+    """Read a manifest back from the hosts and look whether the pieces that it needs are there;
+    return how many are missing of a pack, at most. What hosts have that do not answer counts as
+    there.
+
+    Raises HostError where fewer than `copies` hosts have the manifest, LostError where a pack has
+    fewer pieces than a save must store.
+    """
+    expected = vault.envelope(made)
+    answers = vault.pool.each(lambda host: host.get(made.key))
+    wrong = {number: one for number, one in answers.items() if one != expected}
+    if len(answers) - len(wrong) < copies:
+        number, one = next(iter(wrong.items()))
+        if isinstance(one, HostError):
+            raise one
+        raise HostError(vault.pool.names[number], f"has a damaged manifest of {made.name}")
+    listed: dict[str, tuple[dict[str, dict[int, int]], dict[int, HostError]]] = {}
+    most = 0
+    for need in needed(vault, made):
+        directory, save = need.directory, keys.save_of(need.directory.name)
+        if save not in listed:
+            listed[save] = vault.pool.keys(f"{keys.PACKS}{save}/")
+        there, away = listed[save]
+        unseen = {vault.pool.names[number] for number in away}
+        pack, code = directory.packs[need.number].tobytes(), directory.code
+        count = 0
+        for place, host in enumerate(directory.placed[need.number].tolist()):
+            at_home = host != NOBODY and directory.hosts[host] in unseen
+            count += at_home or keys.fragment_key(save, pack, place) in there
+        if count < code.data + min(code.parity, 1):
+            raise LostError(
+                f"not saved: {count} of the {code.pieces} pieces of pack {pack.hex()[:12]} are "
+                f"there, {code.data + min(code.parity, 1)} must be"
+            )
+        most = max(most, code.pieces - count)
+    return most
 
 
 class _Save:
@@ -166,11 +265,36 @@ class _Save:
         self._chunks = array("Q")
         self._parts: dict[str, int] = {}
 
+    def file(self, source: Source) -> SavedEntry | None:
+        """Take in a file; return its entry, None where it is gone. It is read anew where it changes
+        meanwhile; where it does so each time, that is noted. Raises TraceError."""
+        remarks, path = self.told.remarks, source.entry.path
+        begin, read = len(self._chunks), self.told.read
+        for _ in range(TRIES):
+            del self._chunks[begin:]
+            self.told.read = read
+            try:
+                file, entry, before = source.open(remarks)
+                with file:
+                    entry = self.take(file, entry)
+                    if is_unchanged(file, before):
+                        note_flags(file.fileno(), path, remarks)
+                        return entry
+            except OSError as error:
+                if error.errno in ANOTHER:
+                    note(remarks, GONE, path)
+                    return None
+                why = f"cannot be saved: {error.strerror or error}"
+                raise TraceError(source.path, why) from None
+        note(remarks, TORN, path)
+        return entry
+
     def take(self, stream: BinaryIO, entry: SavedEntry) -> SavedEntry:
         """Take in a file; return its entry with its chunks, and the size that it was found to
         have."""
         first, size = len(self._chunks), 0
-        for cuts in cut_stream(stream, self._vault.rules.cutting, self._vault.name_of):
+        cutting = self._vault.rules.cutting
+        for cuts in cut_file(stream, entry.size, cutting, self._vault.name_of):
             found = self._known.find(cuts.names)
             if None in found:
                 self._add_new(cuts, found)
@@ -180,8 +304,8 @@ class _Save:
             self.told.read += cuts.size
             self.told.stored = self._writer.stored
             self._tell(self.told)
-        self.told.files += 1
-        return replace(entry, size=size, first=first, count=len(self._chunks) - first)
+        count = len(self._chunks) - first
+        return entry.with_chunks(size, first if count else 0, count)
 
     def _add_new(self, cuts: Cuts, found: Sequence[int | None]) -> None:
         """Store the chunks of which none was found."""
@@ -204,73 +328,52 @@ class _Save:
         self, name: str, settings: SaveSettings, entries: tuple[SavedEntry, ...]
     ) -> Manifest:
         """Return the checkpoint."""
-        runs, names = only_used(
-            runs_of(np.frombuffer(self._chunks, np.uint64)), self._known.directories
-        )
+        every = runs_of(np.frombuffer(self._chunks, np.uint64))
+        runs, names = only_used(every, self._known.directories)
         writer, told = self._writer, self.told
+        survives = self._known.losses(every, copies_left(self._vault, settings.code))
         told.stored = writer.stored
         self._tell(told)
         figures = {"read": told.read, "new": told.new, "packed": writer.kept,
-                   "stored": writer.stored, "missing": writer.missing}  # fmt: skip
-        figures |= {f"skipped {why}": count for why, count in sorted(told.skipped.items())}
+                   "stored": writer.stored, "missing": writer.missing,
+                   "survives": survives if writer.losses is None else
+                   min(survives, writer.losses)}  # fmt: skip
         return Manifest(
             name, int(self._vault.clock()), settings.label, settings.code, names, runs, entries,
-            figures,
+            figures, remarks={why: tuple(paths) for why, paths in told.remarks.items()},
         )  # fmt: skip
 
 
-def known_chunks(vault: Vault, label: str) -> KnownChunks:
-    """Return the chunks that a save with a label may refer to: those of the newest checkpoints, and
-    of saves of it that came to no end, in packs of which all pieces are there that were stored."""
-    going, alive, known = doomed(vault), living(vault), KnownChunks()
+def known_chunks(vault: Vault, save: str, settings: SaveSettings) -> KnownChunks:
+    """Return the chunks that a save with this name may refer to: those of the newest checkpoints
+    of its label, and of saves that came to no end, in packs that are seen to be on the hosts and
+    are as safe there as new ones were."""
+    going, known = doomed(vault), KnownChunks()
     names: list[str] = []
-    for one in reversed(vault.manifests(label)[-BASES:]):
+    for one in reversed(vault.manifests(settings.label)[-BASES:]):
         names.extend(name for name in one.directories if name not in names)
-    names.extend(name for name in _left_over(vault, alive) if name not in names)
-    if not names:
-        return known
-    there: dict[str, dict[int, int]] = {}
-    for save in {keys.save_of(name) for name in names}:
-        there |= vault.pool.keys(f"{keys.PACKS}{save}/")[0]
+    names.extend(name for name in _left_over(vault) if name not in names)
+    names = [name for name in names if name not in going]
+    directories: list[Directory] = []
     for name in names:
-        try:
-            directory = vault.directory(name)
-        except LostError:
-            continue
-        known.learn(directory, _whole(directory, there, going))
+        with suppress(LostError):
+            directories.append(vault.directory(name))
+    if not directories:
+        return known
+    seed = int.from_bytes(blake3(save.encode()).digest()[:8], "big")
+    seen = SeenPacks(vault.pool, directories, seed)
+    wanted = wanted_safety(vault.pool, settings.code, strict=settings.strict)
+    for directory in directories:
+        known.learn(directory, seen.usable(directory, wanted, going))
     return known
 
 
-def _left_over(vault: Vault, alive: dict[str, bool]) -> list[str]:
-    """Return the directories of saves that died."""
+def _left_over(vault: Vault) -> list[str]:
+    """Return the directories of saves that died, and of those under way."""
     there, _ = vault.pool.keys(keys.DIRECTORIES)
     ended = set(vault.names())
     found = sorted(key.removeprefix(keys.DIRECTORIES) for key in there)
-    return [name for name in found if keys.save_of(name) not in ended
-            and not alive.get(keys.save_of(name), False)]  # fmt: skip
-
-
-def _whole(
-    directory: Directory, there: dict[str, dict[int, int]], going: frozenset[str]
-) -> frozenset[bytes]:
-    """Return the packs of a directory that nothing is missing of and that will stay."""
-    save, found = keys.save_of(directory.name), set()
-    for pack, placed in zip(directory.packs, directory.placed.tolist(), strict=True):
-        name = pack.tobytes()
-        wanted = [keys.fragment_key(save, name, k) for k, host in enumerate(placed)
-                  if host != NOBODY]  # fmt: skip
-        if all(key in there for key in wanted) and f"{save}/{name.hex()}" not in going:
-            found.add(name)
-    return frozenset(found)
-
-
-def still_there(vault: Vault, made: Manifest) -> None:
-    """Take a checkpoint back where the save was taken for dead while it was written."""
-    try:
-        check_lease(vault, made.name)
-    except BaseException:
-        vault.pool.delete_everywhere(made.key)
-        raise
+    return [name for name in found if keys.save_of(name) not in ended]
 
 
 def in_turn(vault: Vault, code: Code) -> Placing:
@@ -278,6 +381,14 @@ def in_turn(vault: Vault, code: Code) -> Placing:
     return StoreLayout("code", code, len(vault.pool.hosts)).place
 
 
+def copies_left(vault: Vault, code: Code) -> int:
+    """Return how many hosts, any, may be lost of those that answer, by what is on each of them."""
+    answer = len(vault.pool.hosts) - len(vault.pool.away)
+    return max(min(StoreLayout("code", code, len(vault.pool.hosts)).survives(), answer - 1), 0)
+
+
 def copies_for(vault: Vault, code: Code) -> int:
-    """Return on how many hosts a manifest must be, so that it outlives what the packs do."""
-    return min(max(vault.majority, code.parity + 1), len(vault.pool.hosts))
+    """Return on how many hosts a manifest must be, so that it outlives what the packs do: of those
+    that answer, and on most of all."""
+    answer = len(vault.pool.hosts) - len(vault.pool.away)
+    return max(min(code.parity + 1, answer), vault.majority)

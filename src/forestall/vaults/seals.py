@@ -13,11 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, Self
 
-from blake3 import blake3
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from forestall.model.errors import TraceError, of_system
+from forestall.core.model.errors import TraceError, of_system
+from forestall.vaults.libraries import blake3
 from forestall.vaults.pieces.fragments import DamagedError
 
 LENGTH: Final = 32

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from forestall.core.model.errors import InputError
 from forestall.vaults import keys
 from forestall.vaults.envelopes import content_of
 from forestall.vaults.fetching import Fetch
@@ -15,6 +17,7 @@ from forestall.vaults.pieces.fragments import DamagedError, stored_parts
 from forestall.vaults.pool import LostError
 from forestall.vaults.recovery import ahead, needed
 from forestall.vaults.repository import Vault
+from forestall.vaults.trees.entries import checked_entries
 
 
 @dataclass
@@ -51,9 +54,15 @@ Tell = Callable[[VerifiedTold], None]
 def verify(
     vault: Vault, manifest: Manifest, *, deep: bool = False, tell: Tell = lambda told: None
 ) -> VerifiedTold:
-    """Fetch every piece that a checkpoint needs and look whether it is whole; `deep`: and whether
-    what is in it is what was saved."""
-    return _looked(vault, manifest, lambda fetch: not deep or _is_sound(vault, fetch), tell)
+    """Fetch every piece that a checkpoint needs, and every host's copies of its manifest and
+    directories, and look whether they are whole; `deep`: and whether what is in pieces is what was
+    saved."""
+    found = _looked(vault, manifest, lambda fetch: not deep or _is_sound(vault, fetch), tell)
+    for key in (manifest.key, *(keys.DIRECTORIES + name for name in manifest.directories)):
+        for _, copy in vault.pool.copies(key, lambda stored: content_of(stored, vault.unseal)):
+            if isinstance(copy, HostError | DamagedError):
+                found.wrong.append(f"{key.partition('/')[0]}: {copy}")
+    return found
 
 
 def repair(vault: Vault, manifest: Manifest, *, tell: Tell = lambda told: None) -> VerifiedTold:
@@ -71,10 +80,10 @@ def repair(vault: Vault, manifest: Manifest, *, tell: Tell = lambda told: None) 
 
     told = VerifiedTold(manifest.name)
     found = _looked(vault, manifest, mend, tell, told)
-    _mend_copies(vault, manifest.key, vault.envelope(manifest), found)
+    _mend_copies(vault, manifest.key, manifest, found)
     for name in manifest.directories:
-        directory = vault.directory(name)
-        _mend_copies(vault, keys.DIRECTORIES + name, vault.envelope(directory), found)
+        with suppress(LostError):  # told already
+            _mend_copies(vault, keys.DIRECTORIES + name, vault.directory(name), found)
     return found
 
 
@@ -87,6 +96,7 @@ def _looked(
 ) -> VerifiedTold:
     told = told or VerifiedTold(manifest.name)
     try:
+        checked_entries(manifest.entries)
         for fetch, _ in ahead(vault, needed(vault, manifest)):
             fetch.all_pieces()
             spare = len(fetch.pieces) - fetch.code.data
@@ -99,7 +109,7 @@ def _looked(
                 spare = -1
             told.spare = spare if told.spare is None else min(told.spare, spare)
             tell(told)
-    except LostError as error:
+    except InputError as error:  # too little is left, or its names cannot be restored
         told.wrong.append(str(error))
         told.spare = -1
     return told
@@ -146,12 +156,18 @@ def _hosts_for(fetch: Fetch, place: int, taken: set[int]) -> Iterable[int]:
     return [*first, *(one for one in others if one not in taken)]
 
 
-def _mend_copies(vault: Vault, key: str, data: bytes, told: VerifiedTold) -> None:
-    """Store a small object on hosts that have no whole copy of it."""
-    for host, copy in vault.pool.copies(key, lambda stored: content_of(stored, vault.unseal)):
-        if isinstance(copy, HostError | DamagedError):
+def _mend_copies(vault: Vault, key: str, one: Manifest | Directory, told: VerifiedTold) -> None:
+    """Store a manifest or directory on hosts that have no whole copy of it."""
+    kind, same = type(one), (one.name, getattr(one, "move", ""))
+
+    def is_whole(stored: bytes) -> bool:
+        copy = kind.from_content(content_of(stored, vault.unseal))
+        return (copy.name, getattr(copy, "move", "")) == same
+
+    for host, whole in vault.pool.copies(key, is_whole):
+        if whole is not True:
             try:
-                vault.pool.put(host, key, [data]).result()
+                vault.pool.put(host, key, [vault.envelope(one)]).result()
                 told.mended += 1
             except HostError as error:
                 told.wrong.append(str(error))

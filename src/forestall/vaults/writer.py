@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from forestall.vaults.hosts.host import HostError
 from forestall.vaults.keys import DIRECTORIES, fragment_key
+from forestall.vaults.layouts import losses
 from forestall.vaults.manifests import NOBODY, Directory, WrittenPack
 from forestall.vaults.packs import PACK, Compression, pack_of
 from forestall.vaults.pieces.codes import Code, Data
@@ -64,6 +65,7 @@ class PackWriter:
     within : begins the names of its directories, where a save has several writers
     stored : bytes on all hosts, of packs that are done; `kept` of their packs, before coding
     missing : pieces that no host took, at most, of one pack
+    losses : hosts, any, that may be lost of each pack; None where there is no pack
     """
 
     pool: HostPool
@@ -74,6 +76,7 @@ class PackWriter:
     stored: int = 0
     kept: int = 0
     missing: int = 0
+    losses: int | None = None
     parts: list[str] = field(default_factory=list)
     _chunks: list[tuple[bytes, Data]] = field(default_factory=list)
     _size: int = 0
@@ -131,6 +134,8 @@ class PackWriter:
             self._done.append(one)
             here = sum(number != NOBODY for number in one.hosts)
             self.missing = max(self.missing, self.how.code.pieces - here)
+            lost = losses(one.hosts, self.how.code.data)
+            self.losses = lost if self.losses is None else min(self.losses, lost)
             self.kept += one.length
             self.stored += here * -(-one.length // self.how.code.data)
             self.tell(self.stored)
@@ -168,7 +173,12 @@ class PackWriter:
                 hosts[place] = spare.pop(0)
                 one = self._put(hosts[place], pack.name, place, data)
         if sum(one != NOBODY for one in hosts) < how.least:
-            raise wrong[-1]
+            here = sum(one != NOBODY for one in hosts)
+            why = str(wrong[-1]).removeprefix(f"{wrong[-1].host}: ")
+            raise HostError(
+                wrong[-1].host, f"{why}; {here} of {len(hosts)} pieces of a pack found a host, at "
+                f"least {how.least} must", wrong[-1].number,
+            )  # fmt: skip
         return WrittenPack(pack.name, pack.chunks, length, tuple(hosts))
 
     def _put(self, host: int, pack: bytes, place: int, data: Sequence[Data]) -> Future[None]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field, replace
 
+from forestall.core.model.errors import InputError
+from forestall.core.model.live.intents import Action, Intent
+from forestall.core.model.marks import mark_of_reason
 from forestall.live.act.actor import Effect, NotCarriedOutError
 from forestall.live.guard.guard import Doings
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.guard.sight import ClusterSight, NodeSight
-from forestall.model.cluster.marks import mark_of_reason
-from forestall.model.errors import InputError
-from forestall.model.live.intents import Action, Intent
 
 PERSON = "kept for a benchmark. Ann"
 

@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from forestall.core.model.errors import InputError, LedgerError
+from forestall.core.model.live.intents import Action, IntentState, Role
 from forestall.live.act.actor import Effect
 from forestall.live.act.executor import Executor
 from forestall.live.guard.settings import GuardSettings
 from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import ApprovalRow, IntentRow, StateRow
 from forestall.live.ledger.store import LiveLedger
-from forestall.model.errors import InputError, LedgerError
-from forestall.model.live.intents import Action, IntentState, Role
 from live.act.act_cases import PERSON, FlakyActor, KilledError, SmallCluster, settings
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from forestall.core.model.errors import InputError, ParameterError
+from forestall.core.model.live.desk import JobOrder, QuoteQuestion, Viewer
 from forestall.live.desk.desk import AT_ONCE, ControllerDesk, DeskSettings
 from forestall.live.guard.settings import GuardSettings
 from forestall.live.ledger.store import LiveLedger
-from forestall.model.errors import InputError, ParameterError
-from forestall.model.live.desk import JobOrder, QuoteQuestion, Viewer
 
 ALICE, OLGA = Viewer("alice", "user"), Viewer("olga", "operator")
 NOBODY = Viewer("", "user")
@@ -81,7 +81,7 @@ def test_what_cannot_be_submitted_is_not_promised(
 
 def test_nor_for_whom_nothing_can_be_submitted(ledger: LiveLedger) -> None:
     desk = desk_of(None, ledger, submits_for=lambda name: name == "forestall")
-    with pytest.raises(InputError, match="alice cannot have one submitted"):
+    with pytest.raises(InputError, match="does not submit jobs for alice; submit it yourself"):
         desk.accept(ALICE, "ab", ORDER)
 
 

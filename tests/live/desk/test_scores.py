@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from forestall.core.model.live.intents import IntentState
+from forestall.core.proportions import wilson
 from forestall.live.desk.scores import LedgerScores
 from forestall.live.ledger.queries import LedgerQueries
 from forestall.live.ledger.rows import (
@@ -19,8 +21,6 @@ from forestall.live.ledger.rows import (
     StateRow,
 )
 from forestall.live.ledger.store import LiveLedger
-from forestall.model.live.intents import IntentState
-from forestall.reliability.shares import wilson
 from live.ledger.ledger_cases import day, drain, offer, promise
 from postgresql_server.server import PostgresqlServer
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from forestall.core.model.live.desk import Viewer
 from forestall.live.desk.promises import likelihood
 from forestall.live.desk.sights import USUAL, jobs_told, nodes_told
 from forestall.live.slurm.mind import PlannedRun
-from forestall.live.slurm.outlook import NodeForecast
 from forestall.live.slurm.sight import sight_of
 from forestall.live.slurm.view import ControllerView
-from forestall.model.cluster.nouns import ClusterJob, ClusterNode, ClusterSnapshot
-from forestall.model.live.desk import Viewer
+from forestall.prediction.watching.foreseen import NodeForecast
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterNode, ClusterSnapshot
 
 NOW = 10_000
 ALICE, OLGA = Viewer("alice", "user"), Viewer("olga", "operator")

@@ -9,18 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.live.intents import MAY, ROLE_OF, Action, Intent, Role
+from forestall.core.model.marks import mark_of_reason
+from forestall.core.model.units import told_moment
 from forestall.live.guard.guard import RULES, Doings, Pass, guard
-from forestall.live.guard.settings import (
-    GuardSettings,
-    Maintenance,
-    RoleSettings,
-    guard_settings,
-    quiet_hours,
+from forestall.live.guard.settings import GuardSettings, RoleSettings, guard_settings, quiet_hours
+from forestall.live.guard.sight import (
+    GONE,
+    ClusterSight,
+    JobSight,
+    NodeSight,
+    ReservationSight,
+    standing_in_words,
 )
-from forestall.live.guard.sight import GONE, ClusterSight, JobSight, NodeSight, ReservationSight
-from forestall.model.cluster.marks import mark_of_reason
-from forestall.model.errors import ParameterError
-from forestall.model.live.intents import MAY, ROLE_OF, Action, Intent, Role
+from forestall.prediction.watching.foreseen import Maintenance
 
 NOW = 1_000_000
 WARDEN = RoleSettings("on", 2, 50.0, 2, 50.0, 4, 600)
@@ -177,14 +180,17 @@ def refused(verdict: tuple[str, str], why: str) -> None:
 
 
 def test_nodes_and_percent_both_hold() -> None:
-    """Of 8 nodes 50 % are 4, but 2 at once; with 37 % of them 2; with 12 % none."""
+    """Of 8 nodes 50 % are 4, but 2 at once; with 37 % of them 2; with 12 % one all the same."""
     two = drained("n2", "n3")
     refused(says(intent(Action.DRAIN), two), "3 nodes of the cluster at once; at most 2 allowed")
     assert says(intent(Action.DRAIN), drained("n2"))[0] == Pass.GO
     share = replace(SET, warden=replace(WARDEN, nodes=9, partition_nodes=9, percent=37.0))
     refused(says(intent(Action.DRAIN), two, settings=share), "(9 nodes and 37 % of 8)")
-    none = replace(SET, warden=replace(WARDEN, partition_percent=12.0))
-    refused(says(intent(Action.DRAIN), settings=none), "1 nodes of partition a at once; at most 0")
+    few = replace(SET, warden=replace(WARDEN, percent=12.0, partition_percent=12.0))
+    assert says(intent(Action.DRAIN), settings=few)[0] == Pass.GO
+    refused(says(intent(Action.DRAIN), drained("n2"), settings=few), "2 nodes of the cluster at")
+    none = replace(SET, warden=replace(WARDEN, partition_percent=0.0))
+    refused(says(intent(Action.DRAIN), settings=none), "1 node of partition a at once; at most 0")
     assert says(intent(Action.DRAIN), two, approved=True)[0] == Pass.WAIT, "approval lifts none"
 
 
@@ -209,7 +215,7 @@ def test_per_hour_and_cool_down() -> None:
     keeper = replace(DID, written=tuple((intent(Action.REQUEUE, "17"), NOW) for _ in range(9)))
     assert says(intent(Action.DRAIN), doings=keeper)[0] == Pass.GO, "each role has its own"
     again = replace(DID, written=((intent(Action.DRAIN, cycle=1), NOW - 599),))
-    refused(says(intent(Action.DRAIN), doings=again), "drain of it 599 s ago; 600 s must pass")
+    refused(says(intent(Action.DRAIN), doings=again), "drain of it 599 s ago; 10 min must pass")
     ahead = replace(DID, written=((intent(Action.DRAIN, cycle=1), NOW + 50),))
     refused(says(intent(Action.DRAIN), doings=ahead), "drain of it -50 s ago")
     risky = drained("n1")
@@ -241,7 +247,7 @@ def test_reservations_count_their_nodes() -> None:
 
     assert asks(2)[0] == Pass.GO
     refused(asks(3), "5 nodes of the cluster at once; at most 4 allowed")
-    refused(asks(1, "nowhere"), "1 nodes of partition nowhere at once; at most 0")
+    refused(asks(1, "nowhere"), "1 node of partition nowhere at once; at most 0")
 
 
 def test_quiet_hours_and_maintenance() -> None:
@@ -265,6 +271,7 @@ def test_quiet_hours_and_maintenance() -> None:
     ):  # fmt: skip
         kind, why = says(intent(Action.DRAIN), settings=replace(SET, maintenance=(window,)))
         assert (kind == Pass.REFUSE, "maintenance" in why) == (is_on, is_on)
+        assert not is_on or why == f"maintenance until {told_moment(window.end)}"
 
 
 @given(st.text(max_size=60))
@@ -321,3 +328,21 @@ def test_settings_that_cannot_be(text: str, why: str) -> None:
     with pytest.raises(ParameterError) as caught:
         guard_settings(tomllib.loads(text))
     assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("standing", "words"),
+    [
+        ("up by= boot=1800000000", "up, booted 2027-01-15 08:00 UTC"),
+        ("drained+down by=other boot=0", "drained and down, with a reason that is not ours"),
+        ("drained by=ab12 boot=0", "drained, drained by ab12"),
+        ("RUNNING start=1800000000 promise=ab held=0",
+         "running, started 2027-01-15 08:00 UTC, promise ab"),
+        ("PENDING start=0 promise= held=1", "pending, held by a person"),
+        ("size=1 partition=main as_made=1", "1 node, partition main, as we made it"),
+        ("size=2 partition= as_made=0", "2 nodes, changed by a person"),
+        ("gone", "gone"), ("boot=x y", "boot x, y"),
+    ],
+)  # fmt: skip
+def test_a_standing_is_told_in_words(standing: str, words: str) -> None:
+    assert standing_in_words(standing) == words

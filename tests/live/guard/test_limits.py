@@ -10,10 +10,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forestall.core.model.live.intents import Action, Intent
 from forestall.live.guard.guard import Doings, Pass, guard
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.guard.sight import ClusterSight, NodeSight, ReservationSight
-from forestall.model.live.intents import Action, Intent
 
 NOW = 1_000_000
 PARTITIONS = st.sampled_from([("a",), ("b",), ("a", "b"), ()])
@@ -81,11 +81,17 @@ def test_drains(
         most = limits.partition_nodes if part else limits.nodes
         percent = limits.partition_percent if part else limits.percent
         assert len(ours) <= most
-        assert len(ours) * 100 <= len(members) * percent + 1e-6
+        assert len(ours) <= allowed(len(members), percent)
         left = [n for n in members if first.nodes[n].in_service and n not in drained]
         if any(first.nodes[n].in_service for n in ours):
             assert len(left) >= settings.floor_nodes
-            assert len(left) * 100 >= len(members) * settings.floor_percent - 1e-6
+            assert len(left) >= len(members) - allowed(len(members), 100 - settings.floor_percent)
+
+
+def allowed(members: int, percent: float) -> int:
+    """Return how many nodes a percentage is: rounded down, but one at least."""
+    whole = int(members * percent / 100 + 1e-6)
+    return 1 if whole == 0 and percent > 0 and members else whole
 
 
 @given(CLUSTERS, SETTINGS, st.lists(st.tuples(st.integers(1, 6), PARTITIONS), max_size=20))
@@ -116,4 +122,4 @@ def test_reservations(
         held = sum(one.size for one, _ in written if part in {"", one.partition})
         assert held <= (limits.partition_nodes if part else limits.nodes)
         percent = limits.partition_percent if part else limits.percent
-        assert held * 100 <= len(members) * percent + 1e-6
+        assert held <= allowed(len(members), percent)

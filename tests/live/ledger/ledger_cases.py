@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from forestall.core.model.live.intents import Action, Intent
 from forestall.live.ledger.rows import (
     ApprovalRow,
     CycleRow,
@@ -17,7 +18,6 @@ from forestall.live.ledger.rows import (
     RunRow,
     StateRow,
 )
-from forestall.model.live.intents import Action, Intent
 
 
 def offer(name: str, at: int = 100, probability: float = 0.9) -> OfferRow:

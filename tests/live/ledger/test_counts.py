@@ -8,18 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from forestall.core.model.errors import LedgerError
+from forestall.core.model.live.counts import TENTHS, LedgerCounts
 from forestall.live.ledger.counts import LedgerCounter
-from forestall.live.ledger.rows import (
-    ROWS,
-    IntentRow,
-    LookRow,
-    OutcomeRow,
-    PromiseRow,
-    StateRow,
-)
+from forestall.live.ledger.rows import ROWS, IntentRow, LookRow, OutcomeRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger
-from forestall.model.errors import LedgerError
-from forestall.model.live.counts import TENTHS, LedgerCounts
 from live.ledger.ledger_cases import day, offer, promise
 
 

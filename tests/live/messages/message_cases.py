@@ -14,7 +14,7 @@ from email.policy import default
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from forestall.model.live.desk import ClusterTold, PromiseTold, ProposalTold, Viewer
+from forestall.core.model.live.desk import ClusterTold, PromiseTold, ProposalTold, Viewer
 
 NOW = 1_795_000_000
 CLUSTER = ClusterTold(

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from forestall.core.model.errors import ForestallError, InputError, ParameterError, TraceError
 from forestall.live.messages.messenger import FIRST_TRY, MOST, Messenger
 from forestall.live.messages.outbox import Message, Notice
 from forestall.live.messages.settings import MessageSettings, message_settings
 from forestall.live.messages.ways import Mail, NotSentError, Webhook, ways_of
-from forestall.model.errors import ForestallError, InputError, ParameterError, TraceError
 from live.messages.message_cases import hook_sink, mail_sink
 
 MESSAGE = Message("site: nodes failed (2)", "Nodes failed:\n- n1\n.\n- Ünïcode\n")

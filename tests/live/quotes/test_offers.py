@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.engine.promise.engine import Engine
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.failures import Failures
+from forestall.core.model.quotes import DecileRecord, Offer
 from forestall.live.quotes.offers import OfferSources, WantedJob, answer, front, offers, unknown
-from forestall.model.errors import ParameterError
-from forestall.model.failures import Failures
-from forestall.model.quotes import DecileRecord, Offer
-from forestall.predict.trace import TracePredictor
-from forestall.predict.turnaround.book import CompletionBook
-from forestall.simulation.promise.parameters import Parameters
-from forestall.simulation.promise.prepare import foreseen_by, rules_of
+from forestall.prediction.models.trace import TracePredictor
+from forestall.scheduling.engine.engine import Engine
+from forestall.scheduling.simulation.parameters import Parameters
+from forestall.scheduling.simulation.prepare import foreseen_by, rules_of
+from forestall.site.learning.turnaround.book import CompletionBook
 
 
 def engine() -> Engine:
@@ -132,7 +132,7 @@ def test_what_cannot_be_asked() -> None:
     with pytest.raises(ParameterError, match="one of them"):
         OfferSources()
     sources = OfferSources(engine())
-    with pytest.raises(ParameterError, match="after now"):
+    with pytest.raises(ParameterError, match="a moment after"):
         answer(JOB, 5, sources, by=5)
     with pytest.raises(ParameterError, match="between 0 and 1"):
         answer(JOB, 5, sources, by=9, least=1.0)

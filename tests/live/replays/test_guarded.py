@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from forestall.core.model.live.intents import Action, Intent
 from forestall.live.guard.settings import GuardSettings, RoleSettings, quiet_hours
 from forestall.live.ledger.rows import IntentRow, RunRow, StateRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.replays.guarded import OF_LIMITS, GuardedAgain, GuardWord, judge_again
 from forestall.live.replays.recorded import Recorded
-from forestall.model.live.intents import Action, Intent
 from live.replays.ledgers import written
 from live.slurm.scenarios import GUARD
 
@@ -73,7 +73,7 @@ def test_hours_and_cool_down(tmp_path: Path) -> None:
     assert not judged(url, OPEN).changed
     longer = judged(url, replace(OPEN, warden=replace(WARDEN, cool_down=3600)))
     assert [one.other for one in longer.judged] == [GuardWord.PASSED, GuardWord.REFUSED]
-    assert "3600 s must pass" in longer.changed[0].why
+    assert "1 h must pass" in longer.changed[0].why
     quiet = judged(url, replace(OPEN, quiet=(quiet_hours("00:00-24:00"),)))
     assert [one.other for one in quiet.judged] == [GuardWord.REFUSED] * 2
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from forestall.engine.promise.engine import Engine
+from forestall.core.model.errors import LedgerError, ParameterError
 from forestall.live.ledger.rows import CycleRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.replays.forecasts import HindsightForecasts, NoForecasts, outages
 from forestall.live.replays.other import EngineChange, OtherPlayed, play_other
 from forestall.live.replays.recorded import Recorded
 from forestall.live.slurm.mind import played
-from forestall.model.errors import LedgerError, ParameterError
+from forestall.scheduling.engine.engine import Engine
 from live.replays.ledgers import spoilt, written
 
 

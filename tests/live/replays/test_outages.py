@@ -13,8 +13,8 @@ from forestall.live.replays.history import NodeHistory
 from forestall.live.replays.recorded import Recorded
 from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.mind import Mind
-from forestall.model.cluster.nouns import ClusterSnapshot
-from forestall.simulation.slurm.moves import fresh
+from forestall.slurm.cluster.nouns import ClusterSnapshot
+from forestall.slurm.simulation.moves import fresh
 
 T0 = 1_800_000_000
 

@@ -16,7 +16,7 @@ from forestall.live.replays.recorded import Recorded
 from forestall.live.replays.ruled import RuledAgain, rule_again
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.rules.worth import NodeStakes
-from forestall.simulation.slurm.settings import WorldSettings
+from forestall.slurm.simulation.settings import WorldSettings
 from live.rules.world import CYCLE, GUARD, WARDEN, Oracle, Ruled
 
 FAILING = WorldSettings(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from forestall.core.model.errors import LedgerError
 from forestall.live.ledger.rows import CycleRow, RunRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.replays.recorded import Recorded
 from forestall.live.replays.same import PlayedAgain, play_again
-from forestall.model.errors import LedgerError
 from live.replays.ledgers import spoilt, written
 from live.slurm.scenarios import Scenario
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall.adapters.slurm.control.by_commands import SlurmCommands, SlurmLimits
+from forestall.core.model.live.intents import Role
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import IntentRow, StateRow
@@ -21,10 +21,10 @@ from forestall.live.rules.rules import ActingRules, rule_of
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller
-from forestall.live.slurm.outlook import ListedForecasts
 from forestall.live.slurm.testing import CheckedReturns, NodeTest
-from forestall.model.cluster.nouns import ClusterJob, ClusterNode
-from forestall.model.live.intents import Role
+from forestall.prediction.watching.foreseen import ListedForecasts
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterNode
+from forestall.slurm.control.by_commands import SlurmCommands, SlurmLimits
 from live.rules.world import SaidHealth
 from slurm_cluster.cluster import Cluster as RealSlurm
 from slurm_cluster.cluster import why_not

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.live.intents import Action
 from forestall.live.guard.settings import GuardSettings
 from forestall.live.ledger.failures import LedgerFailures
 from forestall.live.ledger.rows import IntentRow
@@ -17,14 +19,13 @@ from forestall.live.rules.rules import ActingRules, rule_of
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.rules.worth import NodeStakes
 from forestall.live.slurm.controller import Controller
-from forestall.live.slurm.outlook import STEERED, ListedForecasts
+from forestall.live.slurm.outlook import STEERED
 from forestall.live.slurm.sight import sight_of
-from forestall.model.cluster.actions import DrainNode, RebootNode, ResumeNode
-from forestall.model.cluster.nouns import ClusterJob, ClusterRun
-from forestall.model.errors import ParameterError
-from forestall.model.live.intents import Action
-from forestall.simulation.slurm.moves import drained
-from forestall.simulation.slurm.settings import WorldSettings
+from forestall.prediction.watching.foreseen import ListedForecasts
+from forestall.slurm.cluster.actions import DrainNode, RebootNode, ResumeNode
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterRun
+from forestall.slurm.simulation.moves import drained
+from forestall.slurm.simulation.settings import WorldSettings
 from live.rules.world import CYCLE, GUARD, WARDEN, Oracle, Ruled, SaidHealth
 
 QUIET = WorldSettings(nodes=8, load=0.0, failure=0.0)

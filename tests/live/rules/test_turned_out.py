@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from forestall.core.model.live.desk import CostTold
+from forestall.core.model.live.intents import Action, Intent, IntentState
 from forestall.live.ledger.failures import WITH_IT, LedgerFailures
 from forestall.live.ledger.rows import (
     CycleRow,
@@ -19,9 +21,7 @@ from forestall.live.ledger.rows import (
 from forestall.live.rules.costs import CostBook, costs
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.rules.turned_out import Judged, TurnedOut
-from forestall.model.live.desk import CostTold
-from forestall.model.live.intents import Action, Intent, IntentState
-from forestall.simulation.slurm.settings import WorldSettings
+from forestall.slurm.simulation.settings import WorldSettings
 from live.rules.world import CYCLE, Oracle, Ruled
 from live.slurm.memory_ledger import MemoryLedger
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from forestall.core.model.live.intents import Role
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.rules.health import HealthLines
@@ -12,14 +13,13 @@ from forestall.live.rules.rules import ActingRules
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller
-from forestall.live.slurm.outlook import ListedForecasts, NodeForecast, NodeForecasts
 from forestall.live.slurm.testing import CheckedReturns, NodeTest
-from forestall.model.cluster.actions import DrainNode, RebootNode, ResumeNode
-from forestall.model.cluster.nouns import ClusterView
-from forestall.model.live.intents import Role
-from forestall.simulation.slurm.cluster import ModelCluster
-from forestall.simulation.slurm.settings import WorldSettings
-from forestall.simulation.slurm.world import SlurmWorld
+from forestall.prediction.watching.foreseen import ListedForecasts, NodeForecast, NodeForecasts
+from forestall.slurm.cluster.actions import DrainNode, RebootNode, ResumeNode
+from forestall.slurm.cluster.nouns import ClusterView
+from forestall.slurm.simulation.cluster import ModelCluster
+from forestall.slurm.simulation.settings import WorldSettings
+from forestall.slurm.simulation.world import SlurmWorld
 from live.slurm.memory_ledger import MemoryLedger
 
 CYCLE = 60

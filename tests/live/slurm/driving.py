@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from forestall.engine.promise.engine import Engine
+from forestall.core.model.failures import Failures
+from forestall.core.model.faults import LookError
 from forestall.live.slurm.reconcile import CHECKED, Beliefs, Difference, reconcile
-from forestall.model.cluster.faults import LookError
-from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
-from forestall.model.failures import Failures
-from forestall.simulation.promise.parameters import Parameters
-from forestall.simulation.promise.prepare import foreseen_by, rules_of
-from forestall.simulation.slurm.cluster import ModelCluster
-from forestall.simulation.slurm.settings import CALM, ROUGH, WorldSettings, rough
-from forestall.simulation.slurm.world import SlurmWorld
+from forestall.scheduling.engine.engine import Engine
+from forestall.scheduling.simulation.parameters import Parameters
+from forestall.scheduling.simulation.prepare import foreseen_by, rules_of
+from forestall.slurm.cluster.nouns import ClusterSnapshot, ClusterView
+from forestall.slurm.simulation.cluster import ModelCluster
+from forestall.slurm.simulation.settings import CALM, ROUGH, WorldSettings, rough
+from forestall.slurm.simulation.world import SlurmWorld
 
 CYCLE = 30
 

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
+from forestall.core.model.errors import LedgerError
+from forestall.core.model.live.canonical import canonical
+from forestall.core.model.live.intents import IntentState
 from forestall.live.ledger.rows import (
     CycleRow,
     IntentRow,
@@ -26,9 +29,6 @@ from forestall.live.ledger.store import (
     broken_outcome,
     illegal,
 )
-from forestall.model.errors import LedgerError
-from forestall.model.live.canonical import canonical
-from forestall.model.live.intents import IntentState
 
 
 class MemoryLedger(LiveLedger):

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Any
 
+from forestall.core.model.errors import LedgerError
+from forestall.core.model.live.intents import IntentState
 from forestall.live.ledger.rows import IntentRow, LedgerRow, PromiseRow, StateRow
 from forestall.live.ledger.store import LiveLedger, R, SettledPromise
-from forestall.model.errors import LedgerError
-from forestall.model.live.intents import IntentState
-from forestall.simulation.slurm.cluster import Killed
+from forestall.slurm.simulation.cluster import Killed
 
 
 class Fate(StrEnum):

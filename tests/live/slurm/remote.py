@@ -16,16 +16,16 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
+from forestall.core.model.faults import LookError
+from forestall.core.model.live.intents import Role
 from forestall.live.ledger.rows import PromiseRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller
-from forestall.live.slurm.outlook import NodeForecasts
 from forestall.live.slurm.site_book import SiteBook
-from forestall.model.cluster.cluster import LiveCluster
-from forestall.model.cluster.faults import LookError
-from forestall.model.live.intents import Role
-from forestall.simulation.slurm.cluster import Killed
+from forestall.prediction.watching.foreseen import NodeForecasts
+from forestall.slurm.cluster.cluster import LiveCluster
+from forestall.slurm.simulation.cluster import Killed
 from live.slurm.scenarios import GUARD
 
 _SERVER = get_context("forkserver")  # SQLite's connections and their locks must not be inherited

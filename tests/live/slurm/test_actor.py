@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
+from forestall.core.model.faults import LookError, LookFault, WriteError, WriteFault
+from forestall.core.model.live.intents import Action, Intent
 from forestall.live.act.actor import Effect, NotCarriedOutError
 from forestall.live.slurm.actor import ClusterActor
-from forestall.model.cluster.actions import Action as ClusterAction
-from forestall.model.cluster.actions import ActionResult as Done
-from forestall.model.cluster.actions import (
+from forestall.slurm.cluster.actions import Action as ClusterAction
+from forestall.slurm.cluster.actions import ActionResult as Done
+from forestall.slurm.cluster.actions import (
     DrainNode,
     Exclude,
     RebootNode,
@@ -21,10 +23,8 @@ from forestall.model.cluster.actions import (
     StartNow,
     Unreserve,
 )
-from forestall.model.cluster.faults import LookError, LookFault, WriteError, WriteFault
-from forestall.model.cluster.nouns import ClusterSnapshot
-from forestall.model.cluster.standing import Standing
-from forestall.model.live.intents import Action, Intent
+from forestall.slurm.cluster.nouns import ClusterSnapshot
+from forestall.slurm.cluster.standing import Standing
 
 
 class Cluster:
@@ -70,7 +70,7 @@ def carried_out(one: Intent) -> list[ClusterAction]:
 @pytest.mark.parametrize(
     ("action", "target", "made"),
     [
-        (Action.REQUEUE, "17", lambda name: Requeue(name, 17, 2)),
+        (Action.REQUEUE, "17", lambda name: Requeue(name, 17, 2, ("n1", "n3"))),
         (Action.START, "17", lambda name: StartNow(name, 17)),
         (Action.EXCLUDE, "17", lambda name: Exclude(name, 17, ("n1", "n3"))),
         (Action.SIGNAL, "17", lambda name: SignalJob(name, 17, "USR1")),

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from forestall.core.model.live.intents import Action
 from forestall.live.slurm.answers import PAUSE, AtRisk, answers
-from forestall.model.live.intents import Action
 
 ALL = frozenset({"exclude", "requeue", "signal", "start"})
 RUNS = AtRisk(

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from forestall.live.ledger.check import check
 from forestall.live.ledger.store import LiveLedger
-from forestall.simulation.slurm.cluster import Killed
+from forestall.slurm.simulation.cluster import Killed
 from live.slurm.mortal_ledger import FATES, FateOf, named
 from live.slurm.scenarios import Scenario, play_small, played_out
 from postgresql_server.server import PostgresqlServer

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from forestall.live.ledger.rows import PromiseRow
+from forestall.core.model.faults import LookError, LookFault
+from forestall.live.ledger.rows import OfferRow, PromiseRow
 from forestall.live.slurm.outcomes import LAG, PAST, Followed, judged
-from forestall.model.cluster.faults import LookError, LookFault
-from forestall.model.cluster.nouns import ClusterJob, ClusterRun, ClusterSnapshot
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterRun, ClusterSnapshot
 from live.slurm.test_reconcile import NOW, job, node
 
 PROMISE = PromiseRow("p1", NOW - 100, "p1", "", "ann", NOW + 3600, 0.9, 1, [])
+OFFER = OfferRow("p1", NOW - 100, NOW + 200, "ann", {}, 1, 3600, NOW, NOW + 3600, 0.9, 0.9, [], {})
 AFTER = NOW + 3600 + PAST + 1
 
 
@@ -29,7 +30,7 @@ def outcome(
     seen = ClusterSnapshot(
         jobs, {"n1": node("n1")}, {}, runs, began=at, at=at, told_at=at, accounting=accounting
     )
-    found = judged(Followed(PROMISE, NOW, of, number), seen, at)
+    found = judged(Followed(PROMISE, OFFER, of, number), seen, at)
     return None if found is None else (found.outcome, found.cause, found.ended)
 
 

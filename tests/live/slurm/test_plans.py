@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from forestall.live.slurm.mind import Mind, PlannedRun
 from forestall.live.slurm.plans import Plans
-from forestall.model.cluster.nouns import ClusterView
+from forestall.slurm.cluster.nouns import ClusterView
 from live.slurm.test_pools import NODES, NOW, waiting
 
 

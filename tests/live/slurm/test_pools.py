@@ -7,7 +7,7 @@ import pytest
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.mind import Mind
 from forestall.live.slurm.pools import Pools, satisfied
-from forestall.model.cluster.nouns import ClusterJob, ClusterNode, ClusterView
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterNode, ClusterView
 
 NOW = 1_800_000_000
 

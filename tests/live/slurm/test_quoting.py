@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+from forestall.core.model.errors import InputError, ParameterError
+from forestall.core.model.live.desk import JobOrder
 from forestall.live.ledger.rows import OfferRow, PromiseRow
 from forestall.live.quotes.offers import UNLEARNED, WantedJob
 from forestall.live.slurm.quoting import wanted_job
-from forestall.model.cluster.actions import Reserve, Submit
-from forestall.model.errors import InputError, ParameterError
-from forestall.model.live.desk import JobOrder
+from forestall.live.slurm.scripts import lines_of
+from forestall.slurm.cluster.actions import Reserve, Submit
+from forestall.slurm.cluster.limits import Association, ClusterLimits, Limit, QosLimits
+from forestall.slurm.cluster.nouns import ClusterPartition
 from live.slurm.scenarios import Scenario
 
 JOB = WantedJob(2, 900, user="ann")
@@ -101,8 +105,9 @@ def test_a_deadline_that_is_named() -> None:
 def test_an_offer_holds_until_it_expires(seed: int) -> None:
     one = begun(seed, 120)
     offer = one.controller.quote(replace(JOB, nodes=1)).offers[-1]
-    quoting = one.controller._quoting(one.controller._mind, one.controller._books)  # type: ignore[arg-type]
-    job = wanted_job(offer)
+    job, controller = wanted_job(offer), one.controller
+    with controller._to_ask(job) as asked:
+        quoting = controller._quoting(asked, job)
     assert quoting.holds_still(offer, job, offer.at)
     better = replace(offer, probability=1.0, before=1.1)
     assert not quoting.holds_still(better, job, offer.at)
@@ -131,7 +136,7 @@ def test_too_large_a_job_is_told_why_it_has_no_offer() -> None:
 def test_what_cannot_be_submitted_is_promised_to_nobody(job: JobOrder) -> None:
     one = begun(KEEPER)
     [offer, *_] = one.controller.quote(JOB).offers
-    with pytest.raises(ParameterError):
+    with pytest.raises((ParameterError, InputError)):
         one.controller.accept(offer.id, JOB.user, job)
     assert one.ledger.one(PromiseRow, offer.id) is None
 
@@ -142,3 +147,130 @@ def test_no_offer_is_certain() -> None:
     assert told
     assert all(0 < offer.probability < 1 for offer in told)
     assert max(offer.probability for offer in told) > 0.99
+
+
+def limited(one: Scenario, *, gpus: str = "", limits: ClusterLimits | None = None) -> None:
+    """Let the last look have shown limits, or GPUs of the first four nodes."""
+    known = one.controller._known
+    assert known is not None
+    nodes = {
+        name: node._replace(gres=gpus if k < 4 else "")
+        for k, (name, node) in enumerate(known.seen.nodes.items())
+    }
+    known.seen = replace(known.seen, nodes=nodes, limits=limits)
+
+
+SITE = ClusterLimits(
+    {
+        "short": QosLimits((Limit("MaxWall", "time", 600), Limit("MaxTRES", "node", 1))),
+        "large": QosLimits((Limit("MinTRES", "node", 4),)),
+        "none": QosLimits((Limit("MaxJobsPU", "jobs", 0),)),
+        "gpus": QosLimits((Limit("MaxTRES", "gres/gpu", 3),)),
+        "normal": QosLimits(()),
+    },
+    {
+        ("lab", "", ""): Association("", "", (), (Limit("GrpTRES", "node", 5),)),
+        ("lab", "ann", ""): Association("", "", ("normal", "short"), ()),
+        ("lab", "bob", ""): Association("", "short", ("normal", "short"), ()),
+    },
+    {"ann": "lab", "bob": "lab"},
+)
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        (JOB, ""),
+        (replace(JOB, user="eve"), ""),
+        (replace(JOB, user="bob"), "QOS short allows 10 min (MaxWall); 15 min are asked for"),
+        (
+            replace(JOB, user="bob", time=600),
+            "QOS short allows 1 node (MaxTRES); 2 nodes are asked for",
+        ),
+        (replace(JOB, nodes=6), "account lab allows 5 nodes (GrpTRES); 6 nodes are asked for"),
+    ],
+)
+def test_a_job_that_slurm_would_never_start_has_no_offer(job: WantedJob, said: str) -> None:
+    one = begun(KEEPER)
+    assert one.controller.quote(job).offers, "without the limits it has"
+    limited(one, limits=SITE)
+    told = one.controller.quote(job)
+    assert told.said == said
+    assert bool(told.offers) == (not said)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--qos=short", "QOS short allows 10 min (MaxWall); 15 min are asked for"),
+        ("-q large", "QOS large takes jobs from 4 nodes on (MinTRES)"),
+        ("-q none", "QOS none starts no jobs (MaxJobsPU=0)"),
+        ("-q gpus --gres=gpu:2", "QOS gpus allows 3 GPUs (MaxTRES); 4 GPUs are asked for"),
+        ("--gres=gpu:5", "no node in main has 5 GPUs; the most is 4"),
+        ("--gpus=a100:2", "no node in main has 1 a100 GPU; the most is 0"),
+        ("--gpus-per-node=2", "only 4 of 12 nodes in main have 2 GPUs, and the offer counted all"),
+    ],
+)
+@pytest.mark.parametrize("by_owner", [False, True])
+def test_what_a_script_asks_for_counts_when_an_offer_is_taken(
+    line: str, said: str, by_owner: bool
+) -> None:
+    one = begun(KEEPER)
+    [offer, *_] = one.controller.quote(JOB).offers
+    limited(one, gpus="gpu:4", limits=SITE)
+    order = JobOrder(f"#!/bin/sh\n#SBATCH {line}\n")
+    if by_owner:
+        order = JobOrder(asks=lines_of(order.script).asked)
+    with pytest.raises(InputError) as raised:
+        one.controller.accept(offer.id, JOB.user, order)
+    assert str(raised.value).startswith(said)
+    assert one.ledger.one(PromiseRow, offer.id) is None
+    plain = JobOrder("#!/bin/sh\n#SBATCH --gres=gpu:0\n")
+    assert one.controller.accept(offer.id, JOB.user, plain)
+
+
+def test_gpus_that_all_nodes_have_are_no_obstacle() -> None:
+    one = begun(KEEPER)
+    [offer, *_] = one.controller.quote(JOB).offers
+    known = one.controller._known
+    assert known is not None
+    nodes = {name: node._replace(gres="gpu:2") for name, node in known.seen.nodes.items()}
+    known.seen = replace(known.seen, nodes=nodes)
+    assert one.controller.accept(offer.id, JOB.user, JobOrder("#!/bin/sh\n#SBATCH --gres=gpu:2\n"))
+
+
+def test_a_qos_may_lift_the_limits_of_a_partition() -> None:
+    one = begun(KEEPER)
+    lifts = QosLimits((), frozenset({"PartitionTimeLimit"}))
+    known = one.controller._known
+    assert known is not None
+    parts = {"main": ClusterPartition("main", longest=600)}
+    known.seen = replace(known.seen, partitions=parts)
+    assert "allows 10 min" in one.controller.quote(JOB).said
+    known.seen = replace(known.seen, limits=replace(SITE, qos={"normal": lifts}))
+    assert one.controller.quote(JOB).offers
+
+
+def test_quotes_are_made_while_a_look_is_taken_in() -> None:
+    """From what was known before it; and the same as then."""
+    one = begun(KEEPER)
+    controller = one.controller
+    before = controller.quote(JOB)
+    with controller._lock, controller._set_aside(), ThreadPoolExecutor(1) as other:
+        told = other.submit(controller.quote, JOB).result(60)
+    figures = [(row.start, row.deadline, row.probability, row.held) for row in before.offers]
+    assert [(row.start, row.deadline, row.probability, row.held) for row in told.offers] == figures
+    assert figures
+    assert {row.id for row in told.rows}.isdisjoint(row.id for row in before.rows)
+
+
+def test_a_quote_for_nodes_of_which_nobody_asked_waits_for_the_look() -> None:
+    one = begun(KEEPER)
+    controller = one.controller
+    new = replace(JOB, features="never_heard_of")
+    with ThreadPoolExecutor(1) as other:
+        with controller._lock, controller._set_aside():
+            waits = other.submit(controller.quote, new)
+            with pytest.raises(TimeoutError):
+                waits.result(0.3)
+        assert "never_heard_of" in waits.result(60).said

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from forestall.adapters.slurm.control.by_commands import CommandsUser, SlurmCommands, SlurmLimits
+from forestall.core.model.live.desk import JobOrder
+from forestall.core.model.live.intents import Role
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import (
@@ -25,9 +26,8 @@ from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.controller import Controller
-from forestall.live.slurm.outlook import ListedForecasts, NodeForecast
-from forestall.model.live.desk import JobOrder
-from forestall.model.live.intents import Role
+from forestall.prediction.watching.foreseen import ListedForecasts, NodeForecast
+from forestall.slurm.control.by_commands import CommandsUser, SlurmCommands, SlurmLimits
 from slurm_cluster.cluster import Cluster as RealSlurm
 from slurm_cluster.cluster import why_not
 

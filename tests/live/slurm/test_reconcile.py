@@ -7,16 +7,23 @@ from typing import Any
 
 import pytest
 
+from forestall.core.model.events import EventKind
 from forestall.live.slurm.mind import Mind
-from forestall.live.slurm.reconcile import UNLIMITED, Beliefs, Difference, reconcile, rounded
-from forestall.model.cluster.nouns import (
+from forestall.live.slurm.reconcile import (
+    MOST_TASKS,
+    UNLIMITED,
+    Beliefs,
+    Difference,
+    reconcile,
+    rounded,
+)
+from forestall.slurm.cluster.nouns import (
     ClusterJob,
     ClusterNode,
     ClusterReservation,
     ClusterRun,
     ClusterView,
 )
-from forestall.model.events import EventKind
 from live.slurm.driving import Driven, driven
 
 NOW = 1_800_000_000
@@ -219,3 +226,43 @@ def test_strange_nodes_and_jobs_too_large_are_named_and_not_told() -> None:
 def test_all_scenarios(seed: int) -> None:
     """Replies lost, late, cut, doubled, stale; restarts that lose jobs; people who interfere."""
     assert driven(seed, calm=seed % 4 == 0) > 3
+
+
+@pytest.mark.parametrize(
+    ("tasks", "at_once", "running", "planned"),
+    [(97, 0, 2, 97), (900, 0, 0, MOST_TASKS), (900, 5, 2, 3), (900, 5, 5, 0), (3, 5, 1, 3),
+     (1, 0, 0, 1)],
+)  # fmt: skip
+def test_an_array_is_planned_task_by_task_as_its_limit_allows(
+    tasks: int, at_once: int, running: int, planned: int
+) -> None:
+    """The engine knows as many of its tasks that wait as may run beside those that do; as one
+    starts under an id of its own, one fewer waits."""
+    waits = job(70, array=70, tasks=tasks, at_once=at_once)
+    runs = [job(71 + k, f"n{k % 4}", array=70, at_once=at_once) for k in range(running)]
+    wide = {f"m{k}": node(f"m{k}") for k in range(running)}
+    runs = [one._replace(nodes=(f"m{k}",)) for k, one in enumerate(runs)]
+    look = seen(waits, *runs, nodes=tuple(wide.values()))
+    found = reconcile(Beliefs.none(look), look, NOW)
+    new = [one for one in found.arrivals if one.job not in {run.id for run in runs}]
+    assert len(new) == planned
+    assert [one.job for one in new][:1] == [70][:planned]
+    assert len({one.job for one in new}) == planned
+    if not planned or running:
+        return
+    begun = job(90, "n0", array=70, at_once=at_once)
+    later = seen(waits._replace(tasks=tasks - 1), begun) if tasks > 1 else seen(begun)
+    after = reconcile(found.beliefs, later, NOW + 30)
+    left = [key for key in after.beliefs.jobs if key != 90]
+    assert len(left) == min(tasks - 1, MOST_TASKS, (at_once or tasks + 1) - 1)
+
+
+def test_an_engine_places_the_tasks_of_an_array() -> None:
+    """Four nodes, an array of six tasks of an hour: four at once, then two."""
+    driven, found = told(seen(job(70, array=70, tasks=6)))
+    assert len(found.arrivals) == 6
+    starts = sorted(
+        driven.engine.field(one.position, "start") - NOW for one in driven.beliefs.jobs.values()
+    )
+    assert starts[:4] == [0, 0, 0, 0]
+    assert min(starts[4:]) >= 3600

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from forestall.core.model.quotes import DecileRecord
 from forestall.live.ledger.store import SettledPromise
 from forestall.live.slurm.record import PromiseRecord
-from forestall.model.quotes import DecileRecord
 from live.slurm.memory_ledger import MemoryLedger
 
 

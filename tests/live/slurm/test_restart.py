@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from forestall.engine.promise.engine import Engine
+import json
+
+from forestall.core.model.live.desk import JobOrder
 from forestall.live.ledger.rows import CycleRow, RunRow
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.controller import ControllerSettings
-from forestall.live.slurm.mind import Mind, PromisedJob, played
-from forestall.model.cluster.nouns import ClusterView
-from forestall.model.live.desk import JobOrder
+from forestall.live.slurm.mind import Mind, PromisedJob, PromisedStart, plain, played
+from forestall.scheduling.engine.engine import Engine
+from forestall.slurm.cluster.nouns import ClusterView
 from live.slurm.scenarios import CYCLE, ME, Scenario
 from live.slurm.test_pools import NODES, NOW, waiting
 
@@ -23,7 +25,7 @@ def test_a_new_engine_places_promises_before_those_who_came_first() -> None:
     )
     second, third = waiting(2, "", 4)._replace(submit=NOW - 50), waiting(3, "", 3)
     seen = ClusterView({1: running, 2: second, 3: third}, NODES, {})
-    promised = PromisedJob(third, NOW + 3600, NOW + 5000, 0.9)
+    promised = PromisedJob(third, PromisedStart(NOW + 3600, NOW + 5000, 0.9))
     for known, start in (((), NOW + 4200), ((promised,), NOW + 3600)):
         mind = Mind(seen, NOW, 0.5, known)
         mind.tell(seen, NOW, (), {})
@@ -35,6 +37,33 @@ def test_a_new_engine_places_promises_before_those_who_came_first() -> None:
             assert mind.engine.field(told.position, "deadline") == NOW + 5000
         assert sorted(mind.beliefs.jobs) == [1, 2, 3]
         assert mind.engine.job_state(mind.beliefs.jobs[1].position) == "RUNNING"
+
+
+def test_what_is_promised_is_what_is_planned() -> None:
+    """A job whose owner took a later offer was planned at the first start that was probable enough,
+    and so was one that a look showed before the controller was told of it."""
+    later = PromisedStart(NOW + 7200, NOW + 9000, 0.97)
+    for told in (True, False):
+        job = waiting(3, "", 3)
+        mind = Mind(ClusterView({}, NODES, {}), NOW, 0.5)
+        other = Engine.restore(mind.as_dict()["engine"])
+        seen, taken = ClusterView({3: job, 4: waiting(4, "", 4)}, NODES, {}), []
+        if told:
+            what = WantedJob(3, job.limit or 0, user=job.user, name=job.name)
+            taken.append(mind.submitted(3, what, NOW, later))
+        taken.append(mind.tell(seen, NOW, (), {}, promised={3: later}))
+        plan, position = mind.plan_of(3), mind.beliefs.jobs[3].position
+        assert plan is not None
+        assert (plan.start, len(plan.nodes)) == (NOW + 7200, 3)
+        assert mind.engine.field(position, "deadline") == NOW + 9000
+        assert mind.engine.state.jobs["promise"][position] == 0.97
+        before = mind.plan_of(4)
+        assert before is not None
+        assert before.start == NOW
+        assert next(one.kind.name for one in taken[0].decisions) == "RESERVE"
+        for one in taken:
+            row, made = json.loads(json.dumps(plain(one)))
+            assert played(other, row) == made
 
 
 def test_a_new_controller_goes_on_with_the_promises_of_the_ledger() -> None:
@@ -54,6 +83,7 @@ def test_a_new_controller_goes_on_with_the_promises_of_the_ledger() -> None:
     told = mind.beliefs.jobs[number]
     assert mind.engine.field(told.position, "deadline") == promise.deadline
     one.settle()
+    assert any(row.events.get("promised") for row in one.ledger.read(CycleRow))
     runs = {row.number: Engine.restore(row.snapshot["engine"]) for row in one.ledger.read(RunRow)}
     assert len(runs) == 2
     for row in one.ledger.read(CycleRow):

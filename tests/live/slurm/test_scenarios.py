@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from forestall.engine.promise.engine import Engine
 from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import CycleRow, OutcomeRow, RunRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.slurm.mind import played
+from forestall.scheduling.engine.engine import Engine
 from live.slurm.scenarios import Scenario, play, play_small
 
 PART = 20

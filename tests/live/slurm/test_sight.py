@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forestall.live.slurm.sight import carriers, sight_of
-from forestall.model.cluster.nouns import ClusterReservation, ClusterSnapshot
+from forestall.slurm.cluster.nouns import ClusterReservation, ClusterSnapshot
 from live.slurm.test_reconcile import NOW, job, node
 
 FLAGS = ("FLEX", "PURGE_COMP=00:05:00", "REPLACE_DOWN")

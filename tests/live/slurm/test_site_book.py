@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from forestall.core.model.faults import LookError
 from forestall.live.slurm.site_book import SiteBook
-from forestall.model.cluster.faults import LookError
-from forestall.model.cluster.nouns import ClusterJob, ClusterRun, ClusterSnapshot
-from forestall.predict.turnaround.book import CompletionBook
-from forestall.simulation.slurm.cluster import ModelCluster
-from forestall.simulation.slurm.settings import CALM, ROUGH, WorldSettings, rough
-from forestall.simulation.slurm.world import SlurmWorld
+from forestall.site.learning.turnaround.book import CompletionBook
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterRun, ClusterSnapshot
+from forestall.slurm.simulation.cluster import ModelCluster
+from forestall.slurm.simulation.settings import CALM, ROUGH, WorldSettings, rough
+from forestall.slurm.simulation.world import SlurmWorld
 
 T0 = 1_800_000_000
 JOB = ClusterJob(

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
+from forestall.core.model.faults import WriteError, WriteFault
+from forestall.core.model.live.intents import Action, Intent
+from forestall.core.model.marks import reservation_name
 from forestall.live.act.actor import Effect, NotCarriedOutError
 from forestall.live.rules.rules import rule_of
 from forestall.live.rules.settings import RuleSettings
 from forestall.live.slurm.actor import ClusterActor
 from forestall.live.slurm.testing import MARGIN, CheckedReturns, NodeTest
-from forestall.model.cluster.actions import DrainNode, ReserveNode, ResumeNode, Submit
-from forestall.model.cluster.faults import WriteError, WriteFault
-from forestall.model.cluster.marks import reservation_name
-from forestall.model.live.intents import Action, Intent
-from forestall.simulation.slurm.cluster import ModelCluster
-from forestall.simulation.slurm.settings import WorldSettings
-from forestall.simulation.slurm.world import SlurmWorld
+from forestall.slurm.cluster.actions import DrainNode, ReserveNode, ResumeNode, Submit
+from forestall.slurm.simulation.cluster import ModelCluster
+from forestall.slurm.simulation.settings import WorldSettings
+from forestall.slurm.simulation.world import SlurmWorld
 from live.rules.world import Ruled, SaidHealth
 
 QUIET = WorldSettings(nodes=8, load=0.0, failure=0.0)

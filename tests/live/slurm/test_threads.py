@@ -6,18 +6,18 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from forestall.engine.promise.engine import Engine
+from forestall.core.model.errors import InputError
+from forestall.core.model.live.desk import JobOrder
 from forestall.live.ledger.check import check
 from forestall.live.ledger.rows import CycleRow, PromiseRow, RunRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.mind import played
-from forestall.model.cluster.actions import Action, ActionResult
-from forestall.model.cluster.nouns import ClusterSnapshot
-from forestall.model.cluster.standing import Standing
-from forestall.model.errors import InputError
-from forestall.model.live.desk import JobOrder
-from forestall.simulation.slurm.cluster import ModelCluster
+from forestall.scheduling.engine.engine import Engine
+from forestall.slurm.cluster.actions import Action, ActionResult
+from forestall.slurm.cluster.nouns import ClusterSnapshot
+from forestall.slurm.cluster.standing import Standing
+from forestall.slurm.simulation.cluster import ModelCluster
 from live.slurm.scenarios import CYCLE, Scenario
 
 WAIT = 60.0

@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forestall.core.model.errors import ForestallError, InputError, ParameterError
+from forestall.core.model.live.intents import Action, Intent, Role
 from forestall.live.act.actor import Effect, NotCarriedOutError
 from forestall.live.act.executor import Executor
 from forestall.live.guard.settings import RoleSettings
@@ -33,8 +35,6 @@ from forestall.live.warden.protocol import (
     request_of,
 )
 from forestall.live.warden.server import Warden, WardenSettings
-from forestall.model.errors import ForestallError, InputError, ParameterError
-from forestall.model.live.intents import Action, Intent, Role
 from live.act.act_cases import SmallCluster, settings
 
 DRAIN = Intent(Action.DRAIN, "n1", 900, 2000, "up by= boot=0", "likely to fail", {"p": 0.5})

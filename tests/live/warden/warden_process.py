@@ -12,10 +12,10 @@ import sys
 import time
 from pathlib import Path
 
+from forestall.core.model.live.intents import Intent
 from forestall.live.act.actor import Effect
 from forestall.live.guard.settings import RoleSettings
 from forestall.live.warden.server import Warden, WardenSettings
-from forestall.model.live.intents import Intent
 
 
 class FileActor:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import forestall as fs
-from forestall.traces.jobs.job_records import write_job_records
+from forestall.logs.jobs.job_records import write_job_records
 
 MACHINE = {"nodes": 40, "days": 60, "relation": 60.0, "period": 3600}
 

@@ -12,14 +12,19 @@ from typing import Any
 import pytest
 
 import forestall as fs
-from forestall.app.judge.questions import AlarmSettings, How, ScoreQuestion
-from forestall.app.reliability.questions import (
+from forestall.prediction.judge.questions import AlarmSettings, How, ScoreQuestion
+from forestall.reliability.report.questions import (
     FailureStudySettings,
     IntervalQuestion,
     SparesQuestion,
 )
-from forestall.app.site.futures.question import FuturesQuestion
-from forestall.app.site.given import BacktestQuestion, GivenRecords, LemonQuestion, RecordOptions
+from forestall.site.futures.question import FuturesQuestion
+from forestall.slurm.sources.given import (
+    BacktestQuestion,
+    GivenRecords,
+    LemonQuestion,
+    RecordOptions,
+)
 
 FUNCTIONS = (
     "assess_alarms", "assess_collection", "assess_jobs", "assess_policies", "assess_predictors",

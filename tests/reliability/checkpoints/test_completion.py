@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.checkpoints.checkpoints import checkpoint_interval, mean_completion
 from forestall.reliability.checkpoints.completion import (
     MOST_SEGMENTS,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import lambertw
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.checkpoints.checkpoints import long_run_efficiency
 from forestall.reliability.checkpoints.training import best_exact, ettr, training_time
 from forestall.reliability.lifetimes.registry import lifetime

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit
 from forestall.reliability.fits.goodness import goodness, statistics
 from forestall.reliability.fits.redraw import RedrawnGaps, Scheme, grid_of

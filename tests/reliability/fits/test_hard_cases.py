@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit
 from forestall.reliability.lifetimes.registry import FAMILIES
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.fits import newton
 from forestall.reliability.fits.newton import maximise
 from forestall.reliability.fits.solve import solve

@@ -10,17 +10,18 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
+from forestall.core.show.style import new_figure
 from forestall.reliability.fits.estimate import fit
 from forestall.reliability.fits.plots import (
     plot_hazard,
     plot_pp,
+    plot_pp_each,
     plot_qq,
     plot_survival,
     probabilities,
 )
 from forestall.reliability.history.life_table import kaplan_meier, nelson_aalen
-from forestall.show.style import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,6 +51,19 @@ def test_probabilities_with_censoring_are_kaplan_and_meier_s() -> None:
 def test_zeros_are_no_points_but_count() -> None:
     observed, _ = probabilities(fit([0, 0, 1.5, 3, 4], "weibull", resolution=0.5))
     np.testing.assert_allclose(observed, [0.5, 0.7, 0.9])
+
+
+@pytest.mark.parametrize("parts", [1, 3, 5])
+def test_a_pp_plot_of_each_part(parts: int) -> None:
+    figure = plot_pp_each({f"part {k}": FITS for k in range(parts)}, title="T")
+    drawn = [axes for axes in figure.axes if axes.axison]
+    assert [axes.get_title(loc="left") for axes in drawn] == [f"part {k}" for k in range(parts)]
+    for axes in drawn:
+        for line, fitted in zip(axes.lines[1:], FITS, strict=True):
+            np.testing.assert_allclose(line.get_xydata(), np.column_stack(probabilities(fitted)))
+    assert [text.get_text() for text in drawn[0].get_legend().get_texts()] == [
+        fitted.family.title for fitted in FITS
+    ]
 
 
 def test_pp_and_qq_show_the_points() -> None:

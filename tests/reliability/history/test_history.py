@@ -12,11 +12,11 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.model.errors import ParameterError
-from forestall.model.failures import Failures
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.failures import Failures
+from forestall.logs import read_failures
 from forestall.reliability.history.history import History, history
 from forestall.reliability.history.rates import poisson_interval
-from forestall.traces import read_failures
 
 LANL = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
 DAY = 86_400

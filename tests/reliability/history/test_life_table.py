@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import CensoredData, ecdf
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.history.life_table import kaplan_meier, nelson_aalen
 
 # Remission in weeks under 6-mercaptopurine (Freireich et al. 1963), the usual worked example.

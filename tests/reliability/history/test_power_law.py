@@ -12,11 +12,11 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
+from forestall.logs import read_failures
 from forestall.reliability.history.history import history
 from forestall.reliability.history.observed import Observed
 from forestall.reliability.history.power_law import power_law
-from forestall.traces import read_failures
 
 LANL = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
 GROWING = [0.2, 4.2, 4.5, 5.0, 5.4, 6.1, 7.9, 14.8, 19.2, 48.6, 85.8, 108.9, 127.2, 129.8, 150.1]

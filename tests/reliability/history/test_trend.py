@@ -12,7 +12,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
+from forestall.logs import read_failures
 from forestall.reliability.history.history import history
 from forestall.reliability.history.observed import Observed
 from forestall.reliability.history.trend import (
@@ -28,7 +29,6 @@ from forestall.reliability.history.trend import (
     rate_over_age,
     trend_tests,
 )
-from forestall.traces import read_failures
 
 LANL = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
 WORSE = [15, 42, 74, 98, 116, 131, 144, 155, 165, 173]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from forestall.model.arrays import Bools, Floats
+from forestall.core.model.arrays import Bools, Floats
 from forestall.reliability.lifetimes.batch import Batch, BatchPart
 
 LAWS: dict[str, list[tuple[float, ...]]] = {

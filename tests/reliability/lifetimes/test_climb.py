@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import Batch, Derivatives
 from forestall.reliability.lifetimes.climb import climb, climb_from
 

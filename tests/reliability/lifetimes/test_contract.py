@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.fits.estimate import Fitted, fit
 from forestall.reliability.fits.newton import constrained, unconstrained
 from forestall.reliability.fits.solve import solve

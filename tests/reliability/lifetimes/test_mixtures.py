@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
 from forestall.reliability.fits.solve import solve
 from forestall.reliability.lifetimes.batch import Batch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import FAMILIES, family_of, lifetime
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from forestall.model.site.accounting import Accounting
-from forestall.model.site.coded import Coded
-from forestall.model.site.job_records import NEVER
-from forestall.model.site.node_events import NATURES, NodeEvents
+from forestall.core.model.coded import Coded
+from forestall.core.model.job_records import NEVER
+from forestall.slurm.records.accounting import Accounting
+from forestall.slurm.records.node_events import NATURES, NodeEvents
 
 HOUR, DAY = 3600, 86_400
 OPEN = NEVER

@@ -12,8 +12,9 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.model.errors import ParameterError
-from forestall.model.failures import Failures
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.failures import Failures
+from forestall.logs import read_failures
 from forestall.reliability.history.history import History, history
 from forestall.reliability.nodes.bursts import (
     autocorrelation,
@@ -21,7 +22,6 @@ from forestall.reliability.nodes.bursts import (
     counts_per_interval,
     dispersion,
 )
-from forestall.traces import read_failures
 
 LANL = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.model.failures import Failures
-from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, NATURES, UNCLEAR
+from forestall.core.model.failures import Failures
 from forestall.reliability.history.history import history
 from forestall.reliability.nodes.fleet import bursts_of, fleet_of_events, fleet_of_failures
+from forestall.slurm.records.node_events import ADMINISTRATIVE, FAULT, NATURES, UNCLEAR
 from reliability.nodes.site_nodes import DAY, HOUR, OPEN, outages
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from forestall.model.errors import ParameterError
-from forestall.model.site.node_events import FAULT
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.nodes.fleet import WatchedNodes, fleet_of_events
 from forestall.reliability.nodes.lemons import lemons
+from forestall.slurm.records.node_events import FAULT
 from reliability.nodes.site_nodes import DAY, HOUR, outages
 
 DAYS = 365

@@ -10,9 +10,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.model.errors import ParameterError
-from forestall.model.site.coded import Coded
-from forestall.model.site.node_events import ADMINISTRATIVE, FAULT
+from forestall.core.model.coded import Coded
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.history.mean_times import availability, mean_time, rate_per_1000
 from forestall.reliability.nodes.fleet import WatchedNodes, fleet_of_events
 from forestall.reliability.nodes.node_times import (
@@ -27,6 +26,7 @@ from forestall.reliability.nodes.node_times import (
     node_groups,
     node_times,
 )
+from forestall.slurm.records.node_events import ADMINISTRATIVE, FAULT
 from reliability.nodes.site_nodes import DAY, HOUR, OPEN, outages
 
 

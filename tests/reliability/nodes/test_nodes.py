@@ -14,8 +14,9 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.model.errors import ParameterError
-from forestall.model.failures import Failures
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.failures import Failures
+from forestall.logs import read_failures
 from forestall.reliability.history.history import History, history
 from forestall.reliability.nodes import nodes
 from forestall.reliability.nodes.nodes import (
@@ -26,7 +27,6 @@ from forestall.reliability.nodes.nodes import (
     node_report,
     overdispersion,
 )
-from forestall.traces import read_failures
 
 LANL = "lanl-failures-1996-2005/LA-UR-05-7318-failure-data-1996-2005.csv.gz"
 DAY = 86_400

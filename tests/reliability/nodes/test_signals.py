@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forestall.model.site.hostlist import expand
-from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, UNCLEAR
+from forestall.core.model.hostlist import expand
 from forestall.reliability.nodes.signals import (
     HOW,
     SEVEN,
@@ -17,6 +16,7 @@ from forestall.reliability.nodes.signals import (
     operator_ended,
     signals,
 )
+from forestall.slurm.records.node_events import ADMINISTRATIVE, FAULT, UNCLEAR
 from reliability.nodes.site_nodes import DAY, outages, runs
 
 NAMES = ("n1", "n2", "n3", "n4")

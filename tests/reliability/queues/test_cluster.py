@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.registry import lifetime
 from forestall.reliability.queues.changes import best_interval, stretched, useful_share
 from forestall.reliability.queues.cluster import Checkpoints, Cluster, age_of, group_of

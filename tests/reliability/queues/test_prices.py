@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, poisson
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.queues.cluster import Cluster
 from forestall.reliability.queues.prices import HOUR, PricedJob, Prices, cheapest, priced_jobs
 from forestall.reliability.queues.queues import Queue
@@ -71,6 +71,59 @@ def test_time_and_failures_against_a_plain_simulation() -> None:
                 now, until = until, until + rng.exponential(mean)
         took.append(now)
     assert saved.hours == pytest.approx(np.mean(took), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "mttf", "shape", "age", "work"),
+    [(20, 500, 0.7, 0.0, 24), (64, 2000, 0.7, 0.0, 24), (20, 500, 0.7, 720.0, 24),
+     (20, 500, 1.0, 0.0, 24), (20, 500, 1.5, 0.0, 48), (4, 60, 0.6, 0.0, 12)],
+)  # fmt: skip
+def test_failures_are_counted_by_renewal_of_the_failed_node(
+    nodes: int, mttf: float, shape: float, age: float, work: float
+) -> None:
+    """Each failed node is replaced by a new one and the others age on: hours and failures of a job
+    with and without checkpoints, against a plain simulation of its nodes."""
+    queue = Queue("q", nodes, work * HOUR)
+    cluster = Cluster(
+        nodes=2 * nodes, mttf=mttf * HOUR, shape=shape, ages=age * HOUR or "new", queues=[queue],
+        checkpoints="6m",
+    )  # fmt: skip
+    found = [one for one in priced_jobs(cluster, queue, Prices(), DAY, 0.9) if not one.spares]
+    assert [one.interval is None for one in found] == [True, False]
+    rng = np.random.default_rng(3)
+    for one in found:
+        interval = work if one.interval is None else one.interval / HOUR
+        runs = [_played(rng, nodes, mttf, shape, age, (work, interval, 0.1)) for _ in range(700)]
+        hours, failures = np.array(runs).mean(axis=0)
+        errors = np.array(runs).std(axis=0) / math.sqrt(len(runs))
+        assert abs(one.hours - hours) < 0.05 * (hours - work) + 3 * errors[0]
+        assert abs(one.failures - failures) < 0.04 * failures + 3 * errors[1]
+
+
+def _played(
+    rng: np.random.Generator, nodes: int, mttf: float, shape: float, age: float,
+    plan: tuple[float, float, float],
+) -> tuple[float, int]:  # fmt: skip
+    """Return the hours of one job, and how many of its nodes failed."""
+    work, interval, cost = plan
+    scale = mttf / math.gamma(1 + 1 / shape)
+
+    def life(old: float, size: int) -> np.ndarray:
+        hazard = (old / scale) ** shape + rng.standard_exponential(size)
+        return scale * hazard ** (1 / shape) - old
+
+    failing = life(age, nodes)
+    now, left, count = 0.0, work, 0
+    while left > 1e-9:
+        part = min(interval, left)
+        end = now + part + (cost if part < left else 0.0)
+        node = int(failing.argmin())
+        if failing[node] < end:
+            now, count = float(failing[node]), count + 1
+            failing[node] = now + life(0.0, 1)[0]
+        else:
+            now, left = end, left - part
+    return now, count
 
 
 def test_the_cheapest_of_a_wanted_success() -> None:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
+from forestall.logs.generate.lublin import MODELS
 from forestall.reliability.queues.runtimes import PAPER_SCAN, HyperGamma
-from forestall.traces.generate.lublin import MODELS
 
 MODEL = HyperGamma()
 HOUR = 3600.0

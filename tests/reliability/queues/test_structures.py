@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.queues import structures
-from forestall.reliability.queues.job_mix import JobMix, erlang_c, turnaround
+from forestall.reliability.queues.job_mix import JobMix, best_limits, erlang_c, turnaround
 from forestall.reliability.queues.queues import Queue
 from forestall.reliability.queues.structures import Candidates, as_they_are, candidates_of, search
 from forestall.reliability.systems.systems import from_mttf, log_survival
@@ -170,12 +170,58 @@ def test_candidates_cover_the_mix() -> None:
         assert candidates.limit.max() >= mix.runtime.max()
         assert len(np.unique(candidates.nodes)) <= 9
         assert len(np.unique(candidates.limit)) <= 10
-        assert set(candidates.limit.tolist()) <= set(structures.LADDER)
+        assert set(candidates.limit.tolist()) <= set(mix.runtime.tolist())
+        queue = Queue("q", int(mix.nodes[0]) + 1, float(mix.runtime[1]) + 1.0)
+        with_it = candidates_of(mix, log_node, sizes=8, limits=9, queues=[queue])
+        nodes, limit = (with_it.nodes[with_it.starting([queue])[0]], with_it.limit)
+        assert nodes <= queue.nodes
+        assert mix.runtime[mix.runtime <= queue.limit].max() in limit
 
 
-def test_limits_beyond_the_ladder() -> None:
-    mix = JobMix(np.array([1.0]), np.array([1e7]), np.array([1.0]))
-    assert candidates_of(mix, log_node).limit.tolist() == [1e7]
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.integers(60, 90_000), st.integers(1, 9)), min_size=1, max_size=7),
+    st.integers(1, 40), st.integers(1, 4),
+)  # fmt: skip
+def test_the_best_limits_of_all_partitions(
+    kinds: list[tuple[int, int]], nodes: int, most: int
+) -> None:
+    """Queues of one size: every way to part the run times, job by job."""
+    mix = mix_of([(nodes, time, weight) for time, weight in kinds])
+    times = np.unique(mix.runtime)
+
+    def failure(limits: tuple[float, ...]) -> float:
+        return sum(
+            weight * failure_of(nodes, min(limit for limit in limits if limit >= time))
+            for time, weight in zip(mix.runtime, mix.weight, strict=True)
+        )
+
+    found = set(best_limits(mix, log_node, nodes, most).tolist())
+    for count in range(1, min(most, len(times)) + 1):
+        ways = [(*some, times[-1]) for some in itertools.combinations(times[:-1], count - 1)]
+        least = min(failure(limits) for limits in ways)
+        mine = [limits for limits in ways if set(limits) <= found]
+        assert min(failure(limits) for limits in mine) == pytest.approx(least)
+
+
+def test_a_log_of_one_long_job_and_many_short_ones_is_never_worse_than_its_queues() -> None:
+    """The run times lie between the steps of any ladder: the queues there are cut at them."""
+    rng = np.random.default_rng(5)
+    short, long = rng.uniform(3700, 3800, 300), rng.uniform(15_000, 15_100, 40)
+    nodes = rng.choice([1.0, 3.0, 7.0, 20.0], 340)
+    mix = JobMix(nodes, np.concatenate((short, long)), np.ones(340))
+    present = [Queue("short", 20, 3800.0, 12), Queue("long", 20, 15_100.0, 2)]
+    failures = [failure_of(queue.nodes, queue.limit) for queue in present]
+    for shared in (True, False):
+        now, refused = as_they_are(mix, present, failures, nodes=280 if shared else math.inf)
+        assert refused == pytest.approx(0)
+        candidates = candidates_of(mix, log_node, sizes=3, limits=6, queues=present)
+        curve = search(
+            candidates, 280, np.random.default_rng(1), queues=2, shared=shared, present=present
+        )
+        best = curve.best(now.capacity)
+        assert best is not None
+        assert best.failure <= now.failure * (1 + 1e-12)
 
 
 def test_jobs_larger_than_the_budget() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import gamma
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime
 from forestall.reliability.systems.ageing import (

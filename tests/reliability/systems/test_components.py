@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.registry import lifetime
 from forestall.reliability.systems.components import Component, node_law, parts_of, shares_of
 from forestall.reliability.systems.systems import ComponentGroup, from_mttf, series_mttf

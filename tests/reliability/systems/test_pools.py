@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, stats
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.systems.pools import (
     Pool,
     failures_of_place,

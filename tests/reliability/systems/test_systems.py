@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.fits.estimate import fit
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forestall.model.errors import TraceError
-from forestall.model.failures import Failures
-from forestall.predict.semi_markov.learning import MONDAY
-from forestall.traces.generate.guests import LENGTHS
+from forestall.core.model.errors import TraceError
+from forestall.core.model.failures import Failures
+from forestall.logs.generate.guests import LENGTHS
+from forestall.prediction.models.semi_markov.learning import MONDAY
 from studies.cycle_sharing import inputs
 from studies.kit.planetlab import weekday_slices
 

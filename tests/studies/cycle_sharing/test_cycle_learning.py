@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forestall.model.hosts import HostTraces
-from forestall.predict.semi_markov.learning import MONDAY
-from forestall.simulation.cycle.forecasts import Forecasts
-from forestall.simulation.cycle.parameters import CycleParameters
+from forestall.core.model.hosts import HostTraces
+from forestall.prediction.models.semi_markov.learning import MONDAY
+from forestall.sharing.simulation.forecasts import Forecasts
+from forestall.sharing.simulation.parameters import CycleParameters
 from studies.cycle_sharing.learning import LawForecasts, OtherwiseTaken, TrueForecasts
 
 DAY, HOUR = 86_400, 3600

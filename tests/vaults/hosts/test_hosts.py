@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.vaults.hosts.folder import FolderHost
 from forestall.vaults.hosts.host import AbsentError, HostError, StorageHost, Stored
 from forestall.vaults.hosts.places import host_at
@@ -19,7 +19,7 @@ from forestall.vaults.repository import Vault, VaultRules
 from forestall.vaults.saving import save
 from s3_server.server import s3_bucket, why_no_s3
 from sftp_server.server import sftp_server, why_not
-from web.storage.daemons import running
+from vaults.storage.daemons import running
 
 KINDS = ["folder", "memory", "fsspec", "served", "sftp", "s3"]
 Make = Callable[[str], StorageHost]

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forestall.decide.vault.placement import Stake
-from forestall.model.errors import TraceError
+from forestall.core.model.errors import TraceError
 from forestall.vaults.hosts.host import HostError, HostLook
 from forestall.vaults.pieces.codes import Code
 from forestall.vaults.pool import HostPool
+from forestall.vaults.rules.placement import Stake
 from forestall.vaults.stores.book import HALF, StoreBook, load_of
 from forestall.vaults.stores.learning import MOMENT, learn, outlook, together
 from forestall.vaults.stores.looking import PROBE, look_around, note_transfers, probe, this_start

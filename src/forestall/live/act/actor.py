@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Protocol
 
-from forestall.model.errors import ForestallError
-from forestall.model.live.intents import Intent
+from forestall.core.model.errors import ForestallError
+from forestall.core.model.live.intents import Intent
 
 
 class Effect(StrEnum):

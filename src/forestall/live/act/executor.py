@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Final
 
+from forestall.core.model.errors import ForestallError, InputError
+from forestall.core.model.live.intents import HALF_WAY, WAITING, Intent, IntentState, Role
 from forestall.live.act.actor import Actor, Effect, NotCarriedOutError
-from forestall.live.guard.guard import HOUR, Doings, Pass, guard
+from forestall.live.guard.guard import HOUR, Doings, Pass, guard, limit_on
 from forestall.live.guard.settings import GuardSettings
 from forestall.live.guard.sight import ClusterSight
 from forestall.live.ledger.rows import ApprovalRow, IntentRow, StateRow
 from forestall.live.ledger.store import LiveLedger
-from forestall.model.errors import ForestallError, InputError
-from forestall.model.live.intents import HALF_WAY, WAITING, Intent, IntentState, Role
 
 _ENDS: Final[Mapping[Pass, IntentState]] = {
     Pass.REFUSE: IntentState.REFUSED,
@@ -101,6 +101,16 @@ class Executor:
         self._add(IntentRow.of(intent), proposed)
         self._known[intent.id] = _Open(intent, IntentState.PROPOSED, now)
         return True
+
+    def limit_on(self, intent: Intent, sight: ClusterSight) -> str:
+        """Return which limit would keep an intent like this from being carried out now, in words;
+        "" for none. What is being carried out meanwhile is not waited for."""
+        if intent.role not in self._actors:
+            return f"there is no {intent.role} here"
+        known = list((self._open or {}).values())
+        half_way = tuple(one.intent for one in known if one.state in HALF_WAY)
+        doings = Doings(half_way, tuple(self._written))
+        return limit_on(intent, sight, doings, self.settings, self._clock())
 
     def waiting(self) -> list[tuple[Intent, IntentState]]:
         """Return the intents that wait for a person, a limit or a look, oldest first."""

@@ -1,1 +1,1 @@
-"""A live controller as people meet it: the `Desk` of `forestall.model.live.desk`."""
+"""A live controller as people meet it: the `Desk` of `forestall.core.model.live.desk`."""

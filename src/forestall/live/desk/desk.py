@@ -10,19 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
-from forestall.live.desk.promises import offer_told, promise_told
-from forestall.live.desk.scores import LedgerScores
-from forestall.live.desk.sights import jobs_told, nodes_told
-from forestall.live.guard.settings import GuardSettings
-from forestall.live.ledger.queries import BookedIntent, BookedPromise, LedgerQueries
-from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
-from forestall.live.ledger.store import LiveLedger
-from forestall.live.quotes.offers import WantedJob
-from forestall.live.slurm.controller import Controller, CycleTold
-from forestall.live.slurm.reconcile import holds_nodes
-from forestall.live.slurm.view import ControllerView
-from forestall.model.errors import InputError, ParameterError
-from forestall.model.live.desk import (
+from forestall.core.model.errors import InputError, ParameterError
+from forestall.core.model.live.desk import (
     CONSENTS,
     FEATURES,
     ClusterTold,
@@ -38,7 +27,20 @@ from forestall.model.live.desk import (
     QuoteTold,
     Viewer,
 )
-from forestall.model.live.intents import Role
+from forestall.core.model.live.intents import Role
+from forestall.live.desk.promises import offer_told, promise_told
+from forestall.live.desk.scores import LedgerScores
+from forestall.live.desk.sights import jobs_told, nodes_told
+from forestall.live.guard.settings import GuardSettings
+from forestall.live.ledger.queries import BookedIntent, BookedPromise, LedgerQueries
+from forestall.live.ledger.rows import IntentRow, OutcomeRow, PromiseRow, StateRow
+from forestall.live.ledger.store import LiveLedger
+from forestall.live.quotes.offers import WantedJob, past_deadline
+from forestall.live.slurm.controller import Controller, CycleTold
+from forestall.live.slurm.reconcile import holds_nodes
+from forestall.live.slurm.submissions import BY_OWNER
+from forestall.live.slurm.view import ControllerView
+from forestall.slurm.cluster.nouns import waiting_jobs
 
 _ID: Final = re.compile(r"[0-9a-f]{1,64}")
 _FEATURES: Final = re.compile(FEATURES)
@@ -59,18 +61,20 @@ class DeskSettings:
     simulated : whether it is a model
     speed : returns how many seconds of its clock pass in a second now
     submits_for : whether a job can be submitted as a user's own
+    is_user : whether a name is a user's who may have jobs
     quoting, taken : called before offers are made, and after one was taken
     """
 
     simulated: bool = False
     speed: Callable[[], float] = lambda: 1.0
     submits_for: Callable[[str], bool] = lambda _: True
+    is_user: Callable[[str], bool] = lambda _: True
     quoting: Callable[[], None] = lambda: None
     taken: Callable[[], None] = lambda: None
 
 
 class ControllerDesk:
-    """A controller as people meet it (`forestall.model.live.desk.Desk`). Any thread may call it.
+    """A controller as people meet it (`core.model.live.desk.Desk`). Any thread may call it.
 
     Parameters
     ----------
@@ -111,16 +115,17 @@ class ControllerDesk:
         jobs = [] if view is None else list(view.seen.jobs.values())
         nodes = {} if view is None else view.seen.nodes
         busy = {name for job in jobs if holds_nodes(job) for name in job.nodes}
+        waiting, more = waiting_jobs(jobs)
         said = self._said
         if view is None and not said:
             said = "the cluster has not been read yet"
         return ClusterTold(
             now, None if view is None else view.looked, said, len(nodes),
             sum(1 for one in nodes.values() if one.in_service and not one.down), len(busy),
-            sum(1 for job in jobs if job.waits), sum(1 for job in jobs if holds_nodes(job)),
+            waiting, sum(1 for job in jobs if holds_nodes(job)),
             self._open_promises(owner), self._proposed(now) if viewer.operates else 0,
             self._cycle, self._cycle_s, self._roles(), self._settings.simulated,
-            self._settings.speed(),
+            self._settings.speed(), self._guard.fresh, more,
         )  # fmt: skip
 
     def _roles(self) -> dict[str, str]:
@@ -181,23 +186,51 @@ class ControllerDesk:
         return QuoteTold(told.at, tuple(offer_told(row) for row in told.offers), best, told.said)
 
     def accept(self, viewer: Viewer, offer: str, order: JobOrder) -> PromiseTold:
-        """Make an offer a promise and submit its job; again with the same offer: once. Also raises
-        WriteError where Slurm refuses."""
+        """Make an offer a promise and submit its job; again with the same offer: once. A job
+        without a script is submitted by its owner. Also raises WriteError where Slurm refuses."""
         if not _ID.fullmatch(offer):
             raise ParameterError("offer", offer[:80], "the id of an offer")
         strange = [one for one in order.consents if one not in CONSENTS]
         if strange:
             raise ParameterError("consents", strange[0][:80], ", ".join(CONSENTS))
-        if not self._settings.submits_for(viewer.name):
+        if not self._settings.is_user(viewer.name):
             raise InputError(
-                f"jobs are submitted here as the service's own user; {viewer.name} cannot have one "
-                "submitted (serve as root with submit_as_owner = true)"
+                f"{viewer.name} is no user of this machine, so no job can be theirs; ask on the "
+                "socket, or with a token in your own user name (forestall serve token add NAME)"
+            )
+        if order.script and not self._settings.submits_for(viewer.name):
+            raise InputError(
+                f"this service does not submit jobs for {viewer.name}; submit it yourself with "
+                "forestall submit, or take the offer without a script and use the options it names"
             )
         with self._one_of_few():
             row, number = self._controller.accept(offer, viewer.name, order)
         self._settings.taken()
         told = self.promise(viewer, row.id)
-        return told if told.job else replace(told, job=number)
+        return told if told.job else replace(told, job=number or None)
+
+    def submitted(self, viewer: Viewer, name: str, number: int) -> PromiseTold:
+        """Take note that the owner of a promise submitted its job, with its number in Slurm."""
+        promise = self._own(viewer, name)
+        with self._one_of_few():
+            self._controller.submitted(promise, number)
+        return replace(self.promise(viewer, name), job=number, submit=(), submit_by=None)
+
+    def withdraw(self, viewer: Viewer, name: str) -> PromiseTold:
+        """Give a promise back whose job its owner has not submitted."""
+        promise = self._own(viewer, name)
+        with self._one_of_few():
+            self._controller.withdraw(promise, f"{viewer.name} gave it back")
+        return self.promise(viewer, name)
+
+    def _own(self, viewer: Viewer, name: str) -> PromiseRow:
+        """Return the row of a promise of the viewer's own, whose job its owner submits."""
+        row = self._ledger.one(PromiseRow, name) if _ID.fullmatch(name) else None
+        if row is None or row.owner != viewer.name:
+            raise InputError(f"you have no promise {name[:80]}")
+        if row.job != BY_OWNER:
+            raise InputError(f"the job of promise {name} was submitted by this service")
+        return row
 
     @contextmanager
     def _one_of_few(self) -> Iterator[None]:
@@ -227,7 +260,21 @@ class ControllerDesk:
     def _told(self, found: list[BookedPromise]) -> list[PromiseTold]:
         view: ControllerView | None = self._controller.view
         done = self._queries.serving(one.promise.id for one in found)
-        return [promise_told(one, view, done.get(one.promise.id, ())) for one in found]
+        told = [promise_told(one, view, done.get(one.promise.id, ())) for one in found]
+        return [
+            self._of_open(answer, one) if answer.outcome == "open" else answer
+            for answer, one in zip(told, found, strict=True)
+        ]
+
+    def _of_open(self, told: PromiseTold, one: BookedPromise) -> PromiseTold:
+        """Return an open promise with its probability where its start could not be held, and with
+        what its owner needs for submitting its job, where that is theirs to do."""
+        if told.why and not told.stopped:
+            told = replace(told, likely=self._controller.unheld_probability(one.offer))
+        if one.promise.job != BY_OWNER or told.job is not None:
+            return told
+        options = self._controller.options_of(one.promise, one.offer)
+        return replace(told, submit=options, submit_by=one.offer.expires)
 
     # ------------------------------------------------------------------------------- proposals
 
@@ -290,7 +337,7 @@ def _check(question: QuoteQuestion, now: int) -> None:
     if len(question.features) > 200 or not _FEATURES.fullmatch(question.features):
         raise ParameterError("features", question.features[:80], "names with & or | between them")
     if question.by is not None and question.by <= now:
-        raise ParameterError("by", question.by, f"a time after now, {now}")
+        raise past_deadline(question.by, now)
 
 
 def _proposal(one: BookedIntent) -> ProposalTold:

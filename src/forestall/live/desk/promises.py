@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
+from forestall.core.model.live.desk import ActTold, OfferTold, PromiseTold, RecordTold
+from forestall.core.model.live.intents import HALF_WAY, Action, IntentState
+from forestall.core.model.quotes import DecileRecord
 from forestall.live.ledger.queries import BookedIntent, BookedPromise
 from forestall.live.ledger.rows import OfferRow
+from forestall.live.slurm.limits import stopped
 from forestall.live.slurm.view import DAY, ControllerView
-from forestall.model.live.desk import ActTold, OfferTold, PromiseTold, RecordTold
-from forestall.model.live.intents import IntentState
-from forestall.model.quotes import DecileRecord
+from forestall.slurm.cluster.nouns import ClusterJob
+
+HOLDING: Final = (*HALF_WAY, IntentState.CONFIRMED)
+"""States of an intent to reserve in which a reservation is there, or about to be."""
+UNHELD: Final = (
+    IntentState.REFUSED, IntentState.FAILED, IntentState.EXPIRED, IntentState.DROPPED,
+)  # fmt: skip
 
 
 def offer_told(row: OfferRow) -> OfferTold:
@@ -35,10 +43,21 @@ def promise_told(
 ) -> PromiseTold:
     """Return a promise with what is known of it now."""
     row, offer, outcome = one
+    done = list(done)
+    hold = [each for each in done if each.intent.action == Action.RESERVE]
+    state = IntentState(hold[-1].state.state) if hold else None
+    why = "" if outcome is None else outcome.why
     job = None if view is None else view.carried.get(row.id)
     likely = end = None
+    stops = ""
+    if outcome is None:
+        why = _unheld(hold[-1], view, job) if hold else ""
     if outcome is None and view is not None and job is not None:
-        likely, end = likelihood(view, job.id, row.deadline)
+        stops = stopped(job, view.seen.partitions)
+        if stops:
+            why = f"its job does not start: {stops}"
+        else:
+            likely, end = likelihood(view, job.id, row.deadline)
     number = None if job is None else job.id
     if outcome is not None:
         number = outcome.job or None
@@ -48,7 +67,19 @@ def promise_told(
         number, offer.size, offer.length, offer.start,
         "open" if outcome is None else outcome.outcome, "" if outcome is None else outcome.cause,
         ended, likely, end, tuple(act_told(each) for each in done),
+        why, outcome is None and state in HOLDING and not why, stopped=bool(stops),
     )  # fmt: skip
+
+
+def _unheld(hold: BookedIntent, view: ControllerView | None, job: ClusterJob | None) -> str:
+    """Return why nothing holds the start of a promise, "" where something does, or need not."""
+    state = IntentState(hold.state.state)
+    if state in UNHELD:
+        return f"nothing holds its start: {hold.state.why}"
+    if state != IntentState.CONFIRMED or view is None or job is None or not job.waits:
+        return ""
+    gone = hold.intent.target not in view.seen.reservations and view.looked > hold.state.at
+    return "nothing holds its start: its reservation is gone" if gone else ""
 
 
 def likelihood(view: ControllerView, job: int, deadline: int) -> tuple[float | None, int | None]:
@@ -62,12 +93,14 @@ def likelihood(view: ControllerView, job: int, deadline: int) -> tuple[float | N
         return None, None
     if plan.end > deadline:
         return None, plan.end
-    left = max(plan.end - max(plan.start, view.looked), 0)
-    kept = float(view.lasting ** (len(plan.nodes) * left / DAY))
+    begin = max(plan.start, view.looked)
+    kept = 1.0
     for name in plan.nodes:
         one = view.outlook.get(name)
-        if one is not None and one.at < plan.end and one.until > plan.start:
-            kept *= 1.0 - one.probability
+        if one is None or one.hazard is None:  # a hazard is all that is known of a node
+            kept *= float(view.lasting ** (max(plan.end - begin, 0) / DAY))
+        if one is not None:
+            kept *= 1.0 - one.risk(plan.start, plan.end, begin)
     return kept, plan.end
 
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable
 
+from forestall.core.model.live.desk import CostTold, DecileTold, PredictorTold
+from forestall.core.proportions import wilson
 from forestall.live.ledger.failures import LedgerFailures
 from forestall.live.ledger.queries import TENTHS, LedgerQueries, SaidFailure
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.rules.costs import CostBook
-from forestall.model.live.desk import CostTold, DecileTold, PredictorTold
-from forestall.reliability.shares import wilson
 
 
 class LedgerScores:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from forestall.core.model.live.desk import JobTold, NodeTold, Viewer
 from forestall.live.slurm.reconcile import holds_nodes
 from forestall.live.slurm.view import DAY, ControllerView
-from forestall.model.cluster.nouns import ClusterJob, ClusterNode
-from forestall.model.live.desk import JobTold, NodeTold, Viewer
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterNode
 
 USUAL: Final = "rate of failures"
 """Who tells of nodes of which no failure is foreseen."""
@@ -42,8 +42,9 @@ def _node(
 ) -> NodeTold:
     foreseen = view.outlook.get(node.name)
     reliability, by = view.lasting, USUAL
-    if foreseen is not None and foreseen.at < now + DAY and foreseen.until > now:
-        reliability, by = view.lasting * (1.0 - foreseen.probability), foreseen.by
+    if foreseen is not None and (risk := foreseen.risk(now, now + DAY)):
+        lasting = view.lasting if foreseen.hazard is None else 1.0
+        reliability, by = lasting * (1.0 - risk), foreseen.by
     return NodeTold(
         node.name, "+".join((node.state, *node.flags)), node.reason if viewer.operates else "",
         node.in_service and not node.down, node.partitions, reliability, by, tuple(on.jobs),
@@ -93,5 +94,5 @@ def _job(
     return JobTold(
         job.id, job.user, job.name, job.partition, "+".join((job.state, *job.flags)),
         "" if job.reason == "None" else job.reason, job.node_count, told.on, job.submit, start, end,
-        promise.get(job.id, ""),
+        promise.get(job.id, ""), view.stray.get(job.id, ""),
     )  # fmt: skip

@@ -16,9 +16,11 @@ from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from forestall.core.model.live.intents import ON_JOBS, Action, Intent, Role
+from forestall.core.model.units import exact_duration, format_duration, told_moment
+from forestall.core.show.words import counted
 from forestall.live.guard.settings import GuardSettings, RoleSettings
-from forestall.live.guard.sight import GONE, ClusterSight, NodeSight
-from forestall.model.live.intents import ON_JOBS, Action, Intent, Role
+from forestall.live.guard.sight import GONE, ClusterSight, NodeSight, standing_in_words
 
 HOUR: Final = 3600
 _OUT: Final = (Action.DRAIN, Action.REBOOT)
@@ -121,9 +123,23 @@ def guard(
     return GuardVerdict(Pass.GO)
 
 
+def limit_on(
+    intent: Intent, sight: ClusterSight, doings: Doings, settings: GuardSettings, now: int
+) -> str:
+    """Return which limit would keep an intent from being carried out now, in words; "" for none. A
+    person's word is not asked for, and no promise need stand behind it yet."""
+    case = _Case(intent, sight, doings, settings, now, approved=True)
+    for rule in (_switched_off, _old_look, _persons, *LIMITS):
+        verdict = rule(case)
+        if verdict is not None:
+            return verdict.why
+    return ""
+
+
 def _expired(case: _Case) -> GuardVerdict | None:
     if case.now >= case.intent.expires:
-        return GuardVerdict(Pass.EXPIRE, f"it expired {case.now - case.intent.expires} s ago")
+        ago = format_duration(case.now - case.intent.expires)
+        return GuardVerdict(Pass.EXPIRE, f"it expired {ago} ago")
     return None
 
 
@@ -177,7 +193,8 @@ def _stale(case: _Case) -> GuardVerdict | None:
     now = case.sight.standing(case.intent.action, case.intent.target)
     wanted = GONE if case.intent.action == Action.RESERVE else case.intent.state
     if now != wanted or case.intent.state != wanted:
-        return GuardVerdict(Pass.DROP, f"decided on {case.intent.state!r}, now {now!r}")
+        was, is_now = standing_in_words(case.intent.state), standing_in_words(now)
+        return GuardVerdict(Pass.DROP, f"decided when it was {was}; now it is {is_now}")
     if now == GONE and case.intent.action != Action.RESERVE:
         return GuardVerdict(Pass.DROP, f"{case.intent.target} is not there")
     return None
@@ -223,7 +240,7 @@ def _hours(case: _Case) -> GuardVerdict | None:
     node = case.intent.target if case.node is not None else ""
     for window in case.settings.maintenance:
         if window.hold(case.now, node):
-            return case.later(f"maintenance until {window.end}")
+            return case.later(f"maintenance until {told_moment(window.end)}")
     local = datetime.fromtimestamp(case.now, ZoneInfo(case.settings.zone))
     for one in case.settings.quiet:
         if one.hold(local.weekday(), local.hour * 60 + local.minute):
@@ -236,7 +253,8 @@ def _cool_down(case: _Case) -> GuardVerdict | None:
     for one, at in case.doings.written:
         same = (one.action, one.target) == (intent.action, intent.target)
         if same and at > case.now - wait:
-            return case.later(f"{intent.action} of it {case.now - at} s ago; {wait} s must pass")
+            ago, least = exact_duration(case.now - at), exact_duration(wait)
+            return case.later(f"{intent.action} of it {ago} ago; {least} must pass")
     return None
 
 
@@ -244,7 +262,8 @@ def _per_hour(case: _Case) -> GuardVerdict | None:
     role = case.intent.role
     lately = sum(1 for one, at in case.doings.written if one.role == role and at > case.now - HOUR)
     if lately >= case.role.per_hour:
-        return case.later(f"{lately} actions within an hour; at most {case.role.per_hour} allowed")
+        done = counted(lately, "action")
+        return case.later(f"{done} within an hour; at most {case.role.per_hour} allowed")
     return None
 
 
@@ -258,12 +277,12 @@ def _at_once(case: _Case) -> GuardVerdict | None:
         most, percent = (
             (role.partition_nodes, role.partition_percent) if name else (role.nodes, role.percent)
         )
-        allowed = min(most, math.floor(len(members) * percent / 100 + 1e-9))
+        allowed = min(most, _share_of(members, percent))
         if count > allowed:
             where = f"partition {name}" if name else "the cluster"
             return case.later(
-                f"{count} nodes of {where} at once; at most {allowed} allowed "
-                f"({most} nodes and {percent:g} % of {len(members)})"
+                f"{counted(count, 'node')} of {where} at once; at most {allowed} allowed "
+                f"({counted(most, 'node')} and {percent:g} % of {len(members):,})"
             )
     return None
 
@@ -276,12 +295,20 @@ def _floor(case: _Case) -> GuardVerdict | None:
     going = {one.target for one in case.pending(*_OUT)} | {case.intent.target}
     for name, members in _groups(case):
         left = sum(1 for one in members if case.sight.nodes[one].in_service and one not in going)
-        share = math.ceil(len(members) * case.settings.floor_percent / 100 - 1e-9)
+        share = len(members) - _share_of(members, 100 - case.settings.floor_percent)
         least = max(case.settings.floor_nodes, share)
         if left < least:
             where = f"partition {name}" if name else "the cluster"
-            return case.later(f"{left} nodes of {where} would stay in service, {least} must")
+            kept = f"{counted(left, 'node')} of {where} would stay in service"
+            return case.later(f"{kept}, {least:,} must")
     return None
+
+
+def _share_of(members: list[str], percent: float) -> int:
+    """Return how many nodes a percentage allows: rounded down, but one at least where it is not
+    0 %, so that small clusters can be kept, too."""
+    share = math.floor(len(members) * percent / 100 + 1e-9)
+    return max(share, 1) if percent > 0 and members else share
 
 
 def _reboots(case: _Case) -> GuardVerdict | None:
@@ -295,13 +322,14 @@ def _reboots(case: _Case) -> GuardVerdict | None:
     rebooting |= {one.target for one in case.pending(Action.REBOOT)} | {case.intent.target}
     if len(rebooting) > case.settings.reboots:
         most = case.settings.reboots
-        return case.later(f"{len(rebooting)} nodes would reboot at once; at most {most} allowed")
+        many = counted(len(rebooting), "node")
+        return case.later(f"{many} would reboot at once; at most {most} allowed")
     return None
 
 
 def _groups(case: _Case) -> Iterator[tuple[str, list[str]]]:
     """Yield the partitions that an intent is about, with their nodes, and "" with all nodes."""
-    known = case.sight.partitions()
+    known = case.sight.partitions
     node = case.node
     names = node.partitions if node is not None else (case.intent.partition,)
     for name in ("", *(one for one in names if one)):
@@ -333,9 +361,12 @@ def _reserved(case: _Case, partition: str) -> int:
     return sum(held.values())
 
 
-RULES: Final[tuple[Callable[[_Case], GuardVerdict | None], ...]] = (
-    _expired, _switched_off, _old_look, _persons, _stale, _without_consent, _unapproved,
+LIMITS: Final[tuple[Callable[[_Case], GuardVerdict | None], ...]] = (
     _busy_target, _hours, _cool_down, _per_hour, _at_once, _floor, _reboots,
 )  # fmt: skip
+"""Limits, which a person's word does not lift."""
+RULES: Final = (
+    _expired, _switched_off, _old_look, _persons, _stale, _without_consent, _unapproved, *LIMITS,
+)  # fmt: skip
 """All rules, in the order in which they are asked. Those before approval decide whether a person is
-asked at all; those after it are limits, which a person's word does not lift."""
+asked at all."""

@@ -15,10 +15,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field
 
-from forestall.model.errors import ParameterError
-from forestall.model.live.intents import MAY, Role
-from forestall.model.settings import Declared, Parameter, Setting, declared
-from forestall.model.units import parse_time
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.live.intents import MAY, Role
+from forestall.core.model.settings import Declared, Parameter, Setting, declared
+from forestall.core.model.units import parse_time
+from forestall.prediction.watching.foreseen import Maintenance
 
 Count = Annotated[int, Field(ge=0)]
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -53,22 +54,9 @@ class QuietHours:
 
 
 @dataclass(frozen=True)
-class Maintenance:
-    """A window [start, end), s since 1970, in which people work on `nodes` (none named: on all)."""
-
-    start: int
-    end: int
-    nodes: frozenset[str] = frozenset()
-
-    def hold(self, now: int, node: str) -> bool:
-        """Whether a node is worked on; "": any node."""
-        return self.start <= now < self.end and (not self.nodes or not node or node in self.nodes)
-
-
-@dataclass(frozen=True)
 class RoleSettings(Declared):
     """The switch of a role and its limits. Of nodes and percent both hold: the smaller one counts,
-    and percent are rounded down."""
+    and percent are rounded down, but to one node at least."""
 
     switch: Annotated[
         Switch, Setting("off: it only proposes; approve: a person agrees to each action; on")
@@ -87,7 +75,12 @@ class RoleSettings(Declared):
 
 
 KEEPER: Final = RoleSettings(
-    nodes=64, percent=50.0, partition_nodes=64, partition_percent=50.0, per_hour=60, cool_down=600
+    nodes=100_000,
+    percent=50.0,
+    partition_nodes=100_000,
+    partition_percent=50.0,
+    per_hour=600,
+    cool_down=600,
 )
 WARDEN: Final = RoleSettings(approve=("reboot",))
 

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, NamedTuple
 
-from forestall.model.cluster.marks import RESERVATION, mark_of_reason
-from forestall.model.live.intents import ON_JOBS, Action
+from forestall.core.model.live.intents import ON_JOBS, Action
+from forestall.core.model.marks import RESERVATION, mark_of_reason
+from forestall.core.model.units import told_moment
+from forestall.core.show.words import counted
 
 GONE: Final = "gone"
 """The standing of a target that is not there."""
+_MOMENTS: Final = {"boot": "booted", "start": "started"}
 
 
 class NodeSight(NamedTuple):
@@ -123,6 +127,7 @@ class ClusterSight:
             found = self.nodes.get(target)
         return GONE if found is None else found.standing
 
+    @cached_property
     def partitions(self) -> dict[str, list[str]]:
         """Return the names of the nodes of each partition; of "" those of all."""
         found: dict[str, list[str]] = {"": list(self.nodes)}
@@ -136,3 +141,32 @@ class ClusterSight:
         for name, one in self.reservations.items():
             if name.startswith(RESERVATION):
                 yield name, one
+
+
+def standing_in_words(standing: str) -> str:
+    """Return a standing as people read it.
+
+    >>> standing_in_words("drained by=other boot=1800000000")
+    'drained, with a reason that is not ours, booted 2027-01-15 08:00 UTC'
+    >>> standing_in_words("RUNNING start=0 promise= held=1")
+    'running, held by a person'
+    """
+    parts = (part.rpartition("=") for part in standing.split(" "))
+    return ", ".join(told for name, _, value in parts if (told := _part(name, value)))
+
+
+def _part(name: str, value: str) -> str:
+    """Return a part of a standing in words, "" for what goes without saying."""
+    if not name:
+        return value.replace("+", " and ").lower()
+    if name == "as_made":
+        return "as we made it" if value == "1" else "changed by a person"
+    if value in {"", "0"}:
+        return ""
+    if name in _MOMENTS and value.isdigit():
+        return f"{_MOMENTS[name]} {told_moment(int(value))}"
+    if name == "by":
+        return "with a reason that is not ours" if value == "other" else f"drained by {value}"
+    if name == "size" and value.isdigit():
+        return counted(int(value), "node")
+    return "held by a person" if name == "held" else f"{name} {value}"

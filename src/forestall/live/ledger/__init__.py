@@ -1,7 +1,7 @@
 """The ledger of a live cluster: offers, promises, intents and what became of them, in a database
 to which rows are only ever added."""
 
-from forestall.model.errors import MissingExtraError
+from forestall.core.model.errors import MissingExtraError
 
 try:
     import alembic

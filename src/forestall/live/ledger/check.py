@@ -8,6 +8,10 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from forestall.core.files.documents import json_of
+from forestall.core.model.live.canonical import canonical
+from forestall.core.model.live.intents import MAY, IntentState, Role
+from forestall.core.model.units import format_duration
 from forestall.live.ledger.rows import (
     ROWS,
     ApprovalRow,
@@ -22,9 +26,6 @@ from forestall.live.ledger.rows import (
 )
 from forestall.live.ledger.store import OUTCOMES, LiveLedger, broken_offer, broken_outcome, illegal
 from forestall.live.ledger.tables import TABLES
-from forestall.model.live.canonical import canonical
-from forestall.model.live.intents import MAY, IntentState, Role
-from forestall.traces.files.documents import json_of
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,8 @@ def _states(books: _Books) -> Iterator[str]:
             if wrong:
                 yield f"intent {name}: {wrong}"
             if one.state == IntentState.WRITTEN and one.at >= intent.expires:
-                yield f"intent {name}: written at {one.at}, when it had expired at {intent.expires}"
+                late = format_duration(one.at - intent.expires)
+                yield f"intent {name}: written {late} after it had expired"
             word = books.approvals.get(name)
             if one.state == IntentState.APPROVED and not (word and word.approved):
                 yield f"intent {name}: approved by nobody"

@@ -13,6 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from forestall.core.model.live.counts import TENTHS, LedgerCounts
 from forestall.live.ledger.database import Database
 from forestall.live.ledger.rows import (
     ROWS,
@@ -24,7 +25,6 @@ from forestall.live.ledger.rows import (
     StateRow,
 )
 from forestall.live.ledger.tables import TABLES
-from forestall.model.live.counts import TENTHS, LedgerCounts
 
 
 class LedgerCounter:

@@ -22,7 +22,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from forestall.model.errors import LedgerError, MissingExtraError, ParameterError, of_system
+from forestall.core.model.errors import LedgerError, MissingExtraError, ParameterError, of_system
 
 _EXPECTED: Final = "sqlite:///PATH or postgresql://USER@HOST/NAME"
 _LOCK: Final = 0x666F7265  # "fore": the advisory lock of PostgreSQL

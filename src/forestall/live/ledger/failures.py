@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from forestall.engine.promise.engine import Engine
+from forestall.core.model.events import EventKind
+from forestall.core.model.nodes import NodeSet
 from forestall.live.ledger.rows import CycleRow, RunRow
 from forestall.live.ledger.store import LiveLedger
-from forestall.model.events import EventKind
-from forestall.model.nodes import NodeSet
+from forestall.scheduling.engine.engine import Engine
 
 _FAILED, _BACK, _DRAINED, _STARTED = (
     kind.name.lower()

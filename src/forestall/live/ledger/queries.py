@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from forestall.core.model.live.intents import IntentState
 from forestall.live.ledger.database import Database
 from forestall.live.ledger.rows import (
     CycleRow,
@@ -23,7 +24,6 @@ from forestall.live.ledger.rows import (
     StateRow,
 )
 from forestall.live.ledger.tables import TABLES, row_of
-from forestall.model.live.intents import IntentState
 
 TENTHS: Final = 10
 _CHUNK: Final = 1000

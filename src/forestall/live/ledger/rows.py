@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
-from forestall.model.live.intents import Action, Intent
-from forestall.model.quotes import DecileRecord
+from forestall.core.model.live.intents import Action, Intent
+from forestall.core.model.quotes import DecileRecord
 
 VERSION: Final = 1
 """Of the form of rows that this version of forestall writes."""
@@ -128,9 +128,9 @@ class OfferRow(LedgerRow):
     """One offer of a quote: done by `deadline` with `probability`, until `expires`.
 
     `question` is what was asked; `before` the probability before correction, `record` how such
-    promises were kept when it was made (`forestall.model.quotes.DecileRecord`); `held` is 1 where
-    an engine plans its start, which a reservation holds, 0 where it rests on what became of like
-    jobs.
+    promises were kept when it was made (`forestall.core.model.quotes.DecileRecord`); `held` is 1
+    where an engine plans its start, which a reservation holds, 0 where it rests on what became of
+    like jobs.
     """
 
     table = "offers"
@@ -161,7 +161,8 @@ class OfferRow(LedgerRow):
 class PromiseRow(LedgerRow):
     """An accepted offer.
 
-    `held` is 1 where the keeper holds it, 0 where it is only what would have been promised;
+    `job` is `owner` where its owner submits its job, "" where the controller does; `held` is 1
+    where the keeper holds it, 0 where it is only what would have been promised;
     `consents` are the actions on the job that its owner agreed to (`requeue`, `signal`).
     """
 
@@ -184,8 +185,8 @@ class PromiseRow(LedgerRow):
 @dataclass(frozen=True)
 class OutcomeRow(LedgerRow):
     """What became of a promise: `kept`, `missed` or `void`, and by what cause
-    (`forestall.model.ledger.CAUSES`); `ended` is when the job ended, -1: never; `job` is
-    its number, 0: it was never seen."""
+    (`forestall.core.model.ledger.CAUSES`); `ended` is when the job ended, -1: never; `job` is
+    its number, 0: it was never seen; `why` says in words what the cause does not."""
 
     table = "outcomes"
     key = ("promise",)
@@ -197,11 +198,12 @@ class OutcomeRow(LedgerRow):
     cause: str
     ended: int
     job: int = 0
+    why: str = ""
 
 
 @dataclass(frozen=True)
 class IntentRow(LedgerRow):
-    """An intent (`forestall.model.live.intents.Intent`)."""
+    """An intent (`forestall.core.model.live.intents.Intent`)."""
 
     table = "intents"
     key = ("id",)
@@ -235,7 +237,7 @@ class IntentRow(LedgerRow):
 
 @dataclass(frozen=True)
 class StateRow(LedgerRow):
-    """A state that an intent came into (`forestall.model.live.intents.IntentState`), and why."""
+    """A state that an intent came into (`core.model.live.intents.IntentState`), and why."""
 
     table = "states"
     key = ("intent", "state")

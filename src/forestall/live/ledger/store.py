@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import sqlalchemy as sa
 
+from forestall.core.model.errors import LedgerError, ParameterError
+from forestall.core.model.live.intents import LEGAL, IntentState
+from forestall.core.model.units import format_duration, told_moment
 from forestall.live.ledger.database import Database
 from forestall.live.ledger.rows import (
     ApprovalRow,
@@ -21,12 +25,13 @@ from forestall.live.ledger.rows import (
     StateRow,
 )
 from forestall.live.ledger.tables import TABLES, row_of, values
-from forestall.model.errors import LedgerError, ParameterError
-from forestall.model.live.intents import LEGAL, IntentState
 
 R = TypeVar("R", bound=LedgerRow)
 OUTCOMES: Final = ("kept", "missed", "void")
 _CHUNK: Final = 1000
+_JUDGED: Final = (PromiseRow, OutcomeRow, StateRow)
+"""Kinds whose rows are held against what stands there: one after the other."""
+_Told = tuple[LedgerRow, dict[str, Any]]
 
 
 class SettledPromise(NamedTuple):
@@ -93,10 +98,8 @@ class LiveLedger:
             raise LedgerError(self.database.name, "was opened read-only")
         told = [(row, values(row)) for row in rows]
         with self._one, self.database.writing() as connection:
-            for row, cells in told:
-                if not self._is_there(connection, row, cells):
-                    self._refuse(connection, row)
-                    _insert(connection, TABLES[type(row)], cells)
+            for part in _parts(told):
+                self._add_part(connection, part)
 
     def read(self, kind: type[R], *, after: int = 0, **equal: Any) -> Iterator[R]:
         """Yield the rows of a kind in the order in which they were added.
@@ -201,19 +204,32 @@ class LiveLedger:
             rows = {one["id"]: row_of(IntentRow, one) for one in found}
         return [(rows[state.intent], state) for state in told]
 
-    def _is_there(self, connection: sa.Connection, row: LedgerRow, cells: dict[str, Any]) -> bool:
-        """Whether a row is there already. Raises LedgerError where another has its key."""
-        table = TABLES[type(row)]
-        same = [table.c[name] == cells[name] for name in row.key]
-        found = connection.execute(sa.select(table).where(*same)).mappings().first()
-        if found is None:
-            return False
+    def _add_part(self, connection: sa.Connection, part: list[_Told]) -> None:
+        """Add rows of one kind that are not there yet, numbered after the last."""
+        kind = type(part[0][0])
+        table, there, new = TABLES[kind], _there(connection, part), list[dict[str, Any]]()
+        for row, cells in part:
+            key = _key(kind, cells)
+            if key in there:
+                self._check_same(row, cells, there[key])
+                continue
+            self._refuse(connection, row)
+            there[key] = cells
+            new.append(cells)
+        if new:
+            last = connection.scalar(sa.select(sa.func.coalesce(sa.func.max(table.c.seq), 0))) or 0
+            rows = [{"seq": number, **cells} for number, cells in enumerate(new, last + 1)]
+            connection.execute(table.insert(), rows)
+
+    def _check_same(
+        self, row: LedgerRow, cells: Mapping[str, Any], found: Mapping[Any, Any]
+    ) -> None:
+        """Raise LedgerError where another row has the key of one."""
         other = [name for name, value in cells.items() if found[name] != value]
         if other and other != ["version"]:
             key = ", ".join(str(cells[name]) for name in row.key)
             told = f"{row.table} {key} exists already with another {other[0]}; nothing is changed"
             raise LedgerError(self.database.name, told)
-        return True
 
     def _refuse(self, connection: sa.Connection, row: LedgerRow) -> None:
         """Raise LedgerError for a row that contradicts what stands there."""
@@ -238,7 +254,8 @@ class LiveLedger:
 def broken_offer(promise: PromiseRow, offer: OfferRow) -> str:
     """Return what of a promise is not what was offered; "": nothing."""
     if promise.at >= offer.expires:
-        return f"the offer expired at {offer.expires}, and it was accepted at {promise.at}"
+        late = format_duration(promise.at - offer.expires)
+        return f"the offer expired {told_moment(offer.expires)}; it was accepted {late} later"
     for name in ("deadline", "probability"):
         said, offered = getattr(promise, name), getattr(offer, name)
         if said != offered:
@@ -251,7 +268,10 @@ def broken_outcome(outcome: OutcomeRow, promise: PromiseRow) -> str:
     if outcome.outcome not in OUTCOMES:
         return f"expected one of {', '.join(OUTCOMES)}"
     if outcome.outcome == "kept" and not 0 <= outcome.ended <= promise.deadline:
-        return f"kept, but it ended at {outcome.ended}; its deadline was {promise.deadline}"
+        if outcome.ended < 0:
+            return "kept, but it has no end"
+        late = format_duration(outcome.ended - promise.deadline)
+        return f"kept, but it ended {told_moment(outcome.ended)}, {late} after its deadline"
     return ""
 
 
@@ -278,7 +298,29 @@ def _last_state(connection: sa.Connection, intent: str) -> str | None:
     return connection.scalar(query.order_by(states.c.seq.desc()).limit(1))
 
 
-def _insert(connection: sa.Connection, table: sa.Table, cells: dict[str, Any]) -> None:
-    """Add a row, numbered after the last."""
-    last = connection.scalar(sa.select(sa.func.coalesce(sa.func.max(table.c.seq), 0))) or 0
-    connection.execute(table.insert().values(seq=last + 1, **cells))
+def _parts(told: list[_Told]) -> Iterator[list[_Told]]:
+    """Yield rows in their order, those of one kind together that can be added at once: each
+    statement is a wait for Python's lock."""
+    for kind, group in groupby(told, key=lambda one: type(one[0])):
+        rows = list(group)
+        size = 1 if kind in _JUDGED or len(kind.key) > 1 else _CHUNK
+        yield from (rows[k : k + size] for k in range(0, len(rows), size))
+
+
+def _key(kind: type[LedgerRow], cells: Mapping[Any, Any]) -> tuple[Any, ...]:
+    return tuple(cells[name] for name in kind.key)
+
+
+def _there(
+    connection: sa.Connection, part: list[_Told]
+) -> dict[tuple[Any, ...], Mapping[Any, Any]]:
+    """Return those of some rows of one kind that are there already, by their keys."""
+    kind = type(part[0][0])
+    table = TABLES[kind]
+    if len(part) == 1:
+        same = [table.c[name] == part[0][1][name] for name in kind.key]
+    else:
+        (name,) = kind.key
+        same = [table.c[name].in_([cells[name] for _, cells in part])]
+    found = connection.execute(sa.select(table).where(*same)).mappings()
+    return {_key(kind, one): one for one in found}

@@ -9,11 +9,11 @@ from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 
+from forestall.core.files.documents import json_of
+from forestall.core.files.records import held_to, refused
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.live.canonical import canonical
 from forestall.live.ledger.rows import ROWS, VERSION, LedgerRow
-from forestall.model.errors import ParameterError
-from forestall.model.live.canonical import canonical
-from forestall.traces.files.documents import json_of
-from forestall.traces.files.records import held_to, refused
 
 R = TypeVar("R", bound=LedgerRow)
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from forestall.core.model.errors import ForestallError
 from forestall.live.messages.outbox import Message, Notice, Outbox
 from forestall.live.messages.settings import MessageSettings
 from forestall.live.messages.ways import NotSentError, Way
-from forestall.model.errors import ForestallError
 
 LOOK: Final = 30.0
 """s between two looks at the desk."""

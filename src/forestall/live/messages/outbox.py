@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from forestall.core.show.clean import clean
+from forestall.core.show.words import counted
 from forestall.live.messages.settings import MessageSettings
-from forestall.show.clean import clean
 
 SHOWN: Final = 20
 """Things of one cause that a message names; of others it says how many there are."""
@@ -112,5 +113,5 @@ def _paragraph(cause: str, one: _Cause) -> str:
     if len(one.waiting) > SHOWN:
         lines.append(f"- and {len(one.waiting) - SHOWN} more")
     if one.again:
-        lines.append(f"(reported before and still true: {one.again} times)")
+        lines.append(f"(reported before and still true: {counted(one.again, 'time')})")
     return "\n".join(lines) + "\n"

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from forestall.core.model.errors import InputError, ParameterError, of_system
+from forestall.core.model.settings import Declared, Setting
 from forestall.live.guard.settings import changed
-from forestall.model.errors import InputError, ParameterError, of_system
-from forestall.model.settings import Declared, Setting
 
 Seconds = Annotated[int, Field(ge=1)]
 Security = Literal["none", "starttls", "tls"]
@@ -50,8 +50,12 @@ class MessageSettings(Declared):
         Seconds, Setting("How long a message that cannot be sent is retried", unit="s")
     ] = 86_400
     unseen: Annotated[
-        Seconds, Setting("How long a cluster is unreachable before a message says so", unit="s")
-    ] = 300
+        Seconds,
+        Setting(
+            "How long a cluster is unreachable before a message says so; at least guard.fresh",
+            unit="s",
+        ),
+    ] = 60
     at_risk: Annotated[
         Annotated[float, Field(ge=0, le=1)],
         Setting(

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
+from forestall.core.model.live.desk import ClusterTold, Desk, PromiseTold, Viewer
 from forestall.live.messages.outbox import Notice
 from forestall.live.messages.settings import MessageSettings
-from forestall.model.live.desk import ClusterTold, Desk, PromiseTold, Viewer
 
 VIEWER: Final = Viewer("forestall", "operator")
 MOST: Final = 5000
@@ -39,7 +39,7 @@ class DeskWatch:
         if cluster.looked is None:
             return
         age = cluster.now - cluster.looked
-        if age >= self._settings.unseen:
+        if age > max(self._settings.unseen, cluster.fresh):
             self._unseen = True
             last = moment(cluster.looked)
             why = cluster.said or "the cluster was not read"

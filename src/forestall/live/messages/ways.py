@@ -13,10 +13,10 @@ from email.utils import formatdate
 from http.client import HTTPException
 from typing import Any, Final, Protocol
 
+from forestall.core.model.errors import ForestallError
+from forestall.core.show.clean import clean
 from forestall.live.messages.outbox import Message
 from forestall.live.messages.settings import MessageSettings, secret, webhook
-from forestall.model.errors import ForestallError
-from forestall.show.clean import clean
 
 WAIT: Final = 20.0
 """s for a server that is told something."""

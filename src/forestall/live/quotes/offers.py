@@ -14,15 +14,15 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from forestall.model.decisions import Wording
-from forestall.model.errors import ParameterError
-from forestall.model.quotes import DecileRecord, Offer, Quote
-from forestall.model.units import format_duration
+from forestall.core.model.decisions import Wording
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.quotes import DecileRecord, Offer, Quote
+from forestall.core.model.units import format_duration, told_moment
 
 if TYPE_CHECKING:
-    from forestall.engine.promise.engine import Engine
-    from forestall.predict.turnaround.book import CompletionBook
-    from forestall.predict.turnaround.timed_quote import TimedQuote
+    from forestall.scheduling.engine.engine import Engine
+    from forestall.site.learning.turnaround.answer import TimedQuote
+    from forestall.site.learning.turnaround.book import CompletionBook
 
 MOST: Final = 7
 EVERY: Final = 1000
@@ -73,8 +73,11 @@ class OfferSources:
     record : what became of promises like one of this probability; by default nothing is known of
         held ones, and of others what the book tells
     holds : whether reservations hold the engine's starts; where they do not, its offers say so
+    unheld : why they do not, where there is more to say than that nobody holds them
     survival : that so many nodes live through so many s, whatever is foreseen of them; by default
         only what is foreseen fails
+    lives : that the nodes of a quote live through it, in place of `survival`: where hazards of
+        nodes are known one by one
     corrected : the engine's probability, corrected by what became of promises; by default it stands
     life : s for which an offer may be taken: deadlines leave that time
     pool : the engine's number of the nodes that the job may have; 0: any
@@ -86,7 +89,9 @@ class OfferSources:
     book: CompletionBook | None = None
     record: RecordOf | None = None
     holds: bool = True
+    unheld: str = ""
     survival: Callable[[int, int], float] | None = None
+    lives: Callable[[Quote], float] | None = None
     corrected: Callable[[float], float] | None = None
     life: int = 0
     pool: int = 0
@@ -97,6 +102,9 @@ class OfferSources:
         """Raise ParameterError where there is nobody to ask."""
         if self.engine is None and self.book is None:
             raise ParameterError("engine and book", None, "one of them at least")
+
+    def _said_unheld(self, words: str) -> str:
+        return f"{words} ({self.unheld})" if self.unheld else words
 
     def held(self, job: WantedJob, now: int, by: int | None) -> list[Offer]:
         """Return the engine's offers: where it holds starts, only failures are left to chance."""
@@ -128,12 +136,14 @@ class OfferSources:
         """Return an engine's quote as an offer: taken at the end of its life, and begun then, the
         job is done by the deadline still."""
         before = quote.probability
-        if self.survival is not None:
+        if self.lives is not None:
+            before *= self.lives(quote)
+        elif self.survival is not None:
             before *= self.survival(nodes, quote.deadline - quote.start)
         chance = before if self.corrected is None else self.corrected(before)
         decision = quote.decision
         why = quote.reasons if decision is None else (decision.said(self.wording),)
-        reasons = (HELD if self.holds else UNLEARNED, *why)
+        reasons = (HELD if self.holds else self._said_unheld(UNLEARNED), *why)
         if before - chance >= TOLD:
             less = 100 * (before - chance)
             reasons += (f"{less:.1f} points less than failures alone imply, by the record",)
@@ -145,7 +155,7 @@ class OfferSources:
         chance, deadline = quote.probability, quote.deadline + self.life
         start = min(now + math.ceil(quote.wait), deadline)
         record = quote.record if self.record is None else self.record(chance)
-        reasons = (NOT_HELD, *quote.reasons)
+        reasons = (self._said_unheld(NOT_HELD), *quote.reasons)
         return Offer(start, deadline, chance, False, record, reasons, quote.before)
 
 
@@ -173,6 +183,11 @@ def offers(
     return _told(_thinned(front(found), most))
 
 
+def past_deadline(by: int, now: int) -> ParameterError:
+    """Return the error for a deadline, s since 1970, that is over."""
+    return ParameterError("by", told_moment(by), f"a moment after {told_moment(now)}")
+
+
 def answer(
     job: WantedJob,
     now: int,
@@ -187,7 +202,7 @@ def answer(
     Raises ParameterError."""
     _check_most(most)
     if by <= now:
-        raise ParameterError("by", by, f"a time after now, {now}")
+        raise past_deadline(by, now)
     if not 0 < least < 1:
         raise ParameterError("least", least, "a probability between 0 and 1")
     named = [*sources.held(job, now, by), *sources.expected(job, now, (), (by,))]

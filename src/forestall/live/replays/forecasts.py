@@ -6,19 +6,17 @@ told.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
-import numpy as np
-
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.events import EventKind
 from forestall.live.replays.recorded import Recorded, moment_of
-from forestall.live.slurm.outlook import NodeForecast
-from forestall.model.errors import ParameterError
-from forestall.model.events import EventKind
-from forestall.predict.base import KnowsOutages
-from forestall.predict.learner import Learner
+from forestall.prediction.models.base import KnowsOutages
+from forestall.prediction.models.learner import Learner
+from forestall.prediction.watching.forecasts import hazards_of
+from forestall.prediction.watching.foreseen import NodeForecast
 
 HORIZON: Final = 86_400
 DOWNTIME: Final = 3600
@@ -33,7 +31,7 @@ class ReplayForecasts(Protocol):
     def foreseen(
         self, names: tuple[str, ...], down: frozenset[str], now: int
     ) -> Mapping[str, NodeForecast]:
-        """Return the next failure of each of the nodes that has one."""
+        """Return the next failure, or the hazard, of each of the nodes that has one."""
 
 
 class NoForecasts:
@@ -99,16 +97,7 @@ class LearnedForecasts:
         self._down = down
         if isinstance(one, KnowsOutages):
             one.advance(time)
-        nodes = np.arange(len(names), dtype=np.int64)
-        risks = one.failure_probability(nodes, time, time + HORIZON).tolist()
-        waits = one.time_to_failure(nodes).tolist()
-        found: dict[str, NodeForecast] = {}
-        for name, risk, wait in zip(names, risks, waits, strict=True):
-            after = int(wait) if math.isfinite(wait) else HORIZON // 2
-            if risk > 0 and after < HORIZON:
-                at = now + after
-                found[name] = NodeForecast(at, at + DOWNTIME, risk, one.name)
-        return found
+        return hazards_of(one, names, now, HORIZON, self._origin)
 
 
 def outages(recorded: Recorded) -> list[tuple[str, int, int]]:

@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from forestall.core.model.live.intents import ON_JOBS, Action, Intent, IntentState, Role
 from forestall.live.guard.guard import HOUR, Doings, Pass, guard
 from forestall.live.guard.settings import GuardSettings
 from forestall.live.guard.sight import GONE, ClusterSight, JobSight, NodeSight, ReservationSight
 from forestall.live.ledger.rows import ApprovalRow, IntentRow, OutcomeRow, RunRow, StateRow
 from forestall.live.replays.recorded import Recorded
-from forestall.model.live.intents import ON_JOBS, Action, Intent, IntentState, Role
 
 OF_LIMITS: Final = re.compile(
-    r"is switched off|maintenance until|quiet hours|s must pass"
-    r"|actions within an hour|at once; at most"
+    r"is switched off|maintenance until|quiet hours|must pass"
+    r"|within an hour|at once; at most"
 )
 """What refusals say that rest on nothing but settings and earlier intents."""
 _MARK: Final = "forestall: as recorded [0000000000000000]"

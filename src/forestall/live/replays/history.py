@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from forestall.core.model.events import EventKind
+from forestall.core.model.nodes import NodeSet
 from forestall.live.ledger.failures import WITH_IT
 from forestall.live.ledger.rows import CycleRow
 from forestall.live.replays.recorded import Recorded, moment_of
-from forestall.model.events import EventKind
-from forestall.model.nodes import NodeSet
 
 _K = EventKind
 _ENDS: Final = frozenset(

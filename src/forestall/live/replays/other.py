@@ -11,18 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from forestall.engine.promise.engine import Engine
+from forestall.core.model.decisions import DecisionKind
+from forestall.core.model.events import Event, EventKind
+from forestall.core.model.live.canonical import canonical
+from forestall.core.model.nodes import NodeSet
 from forestall.live.ledger.rows import CycleRow
 from forestall.live.replays.forecasts import BACK, FAILED, ReplayForecasts
 from forestall.live.replays.recorded import Recorded, RecordedPromise, moment_of
 from forestall.live.replays.same import PlayedAgain, Progress, decided
-from forestall.live.slurm.mind import decision_of, make_known
-from forestall.live.slurm.outlook import RESERVED, NodeForecast, foretold
+from forestall.live.slurm.mind import played
+from forestall.live.slurm.outlook import RESERVED, foretold
 from forestall.live.slurm.reconcile import CHECKED
-from forestall.model.decisions import DecisionKind
-from forestall.model.events import Event, EventKind
-from forestall.model.live.canonical import canonical
-from forestall.model.nodes import NodeSet
+from forestall.prediction.watching.foreseen import NodeForecast, joined
+from forestall.scheduling.engine.engine import Engine
 
 RESERVE = DecisionKind.RESERVE.name.lower()
 
@@ -116,8 +117,7 @@ class _Run:
         events = [Event.of(one) for one in row.events["events"]]
         if forecasts is not None:
             events = self._foreseen_otherwise(events, forecasts, now)
-        make_known(self.other, row.events)
-        return [decision_of(one) for one in self.other.handle(events, now)]
+        return played(self.other, row.events, events)
 
     def _foreseen_otherwise(
         self, events: list[Event], forecasts: ReplayForecasts, now: int
@@ -125,6 +125,8 @@ class _Run:
         """Return the events with other predictions; what is certain, such as maintenance, stays."""
         left = []
         for one in events:
+            if one.kind is EventKind.PREDICTION_CHANGED and one.hazard:
+                continue
             if one.kind is EventKind.PREDICTION_CHANGED:
                 self._reserved.pop(self.names[one.key], None)
                 if one.at >= 0 and one.probability >= 1.0:
@@ -137,7 +139,9 @@ class _Run:
                 change = self.down.add if one.kind.name.lower() == FAILED else self.down.discard
                 change(self.names[one.key])
         found = forecasts.foreseen(self.names, frozenset(self.down), now)
-        wanted = {**found, **self._reserved}
+        wanted = dict(found)
+        for name, sure in self._reserved.items():
+            wanted[name] = joined(sure, found[name].hazard if name in found else None)
         changed, self._outlook = foretold(self._outlook, wanted, self._number, now)
         return [*left, *changed]
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from forestall.engine.promise.engine import Engine
+from forestall.core.model.errors import ForestallError, LedgerError
 from forestall.live.ledger.rows import CycleRow, LedgerRow, OfferRow, OutcomeRow, PromiseRow, RunRow
 from forestall.live.ledger.store import LiveLedger, broken_offer, broken_outcome
-from forestall.model.errors import ForestallError, LedgerError
+from forestall.scheduling.engine.engine import Engine
 
 R = TypeVar("R", bound=LedgerRow)
 _OF_DAMAGE: Final = (

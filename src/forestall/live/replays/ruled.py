@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from forestall.core.model.events import Event, EventKind
+from forestall.core.model.live.intents import Action
+from forestall.core.model.marks import REASON
 from forestall.live.ledger.failures import LedgerFailures
 from forestall.live.ledger.rows import CycleRow, IntentRow
 from forestall.live.replays.forecasts import ReplayForecasts
@@ -21,13 +24,12 @@ from forestall.live.rules.findings import NodeFinding
 from forestall.live.rules.memory import Record
 from forestall.live.rules.rules import AT_ONCE, STEERS, rule_of
 from forestall.live.rules.settings import RuleSettings
+from forestall.live.rules.sources import risk_of
 from forestall.live.rules.worth import NodeStakes
-from forestall.live.slurm.outlook import NodeForecast
-from forestall.model.cluster.marks import REASON
-from forestall.model.events import EventKind
-from forestall.model.live.intents import Action
+from forestall.prediction.watching.foreseen import NodeForecast, joined, parts_of
 
 _CHANGED: Final = EventKind.PREDICTION_CHANGED.name.lower()
+_TOLD: Final = "recorded"
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,11 @@ class _Wanted:
                 del self._open[name]
                 self.record.said += said
                 self.record.came += name in failed
-        for name, one in outlook.items():
-            if name not in self._open and name not in self.history.away and one.at > now:
-                self._open[name] = one.probability, max(one.until, one.at + 1)
+        for name, one in parts_of(outlook):
+            ahead = one.curve or one.at > now
+            if name not in self._open and name not in self.history.away and ahead:
+                until = one.over(now)
+                self._open[name] = one.risk(now, until), until
 
     def drains(
         self, outlook: Mapping[str, NodeForecast], now: int
@@ -106,14 +110,12 @@ class _Wanted:
         if "risk" not in settings.drain or not outlook:
             return []
         stakes = self._stakes(now)
-        for name, one in outlook.items():
-            chance = one.probability * self.record.trust
-            soon = now <= one.at < now + settings.ahead
-            if chance < settings.least or not soon or name in self.out:
+        for name, one in parts_of(outlook):
+            finding = risk_of(name, one, self.record.trust, settings, now)
+            if finding is None or name in self.out:
                 continue
             if name in self.history.away or name not in self.history.names:
                 continue
-            finding = NodeFinding("risk", name, chance, one.at, one.until, "")
             worth = stakes.of_drain(finding, settings.rest)
             net = worth.saved - settings.worth * worth.spent
             if net > 0:
@@ -137,18 +139,29 @@ class _Forewarned:
     what rules said only to keep promises away."""
 
     def __init__(self) -> None:
-        self.known: dict[str, NodeForecast] = {}
+        self.moments: dict[str, NodeForecast] = {}
+        self.hazards: dict[str, NodeForecast] = {}
 
     def take(self, events: list[Any], names: tuple[str, ...]) -> None:
         """Take in the events of a cycle."""
         for one in events:
             if one["kind"] != _CHANGED:
                 continue
-            name, chance = names[one["key"]], float(one.get("probability", 0.0))
-            at = int(one.get("at", -1))
-            self.known.pop(name, None)
-            if 0 < chance < 1.0 and at % STEERS:
-                self.known[name] = NodeForecast(at, int(one["until"]), chance, "recorded")
+            event = Event.of(one)
+            name, chance = names[event.key], event.probability
+            if event.hazard:
+                hazard = NodeForecast(event.at, event.until, event.hazard[-1], _TOLD, event.hazard)
+                self.hazards[name] = hazard
+                continue
+            self.moments.pop(name, None)
+            if 0 < chance < 1.0 and event.at % STEERS:
+                self.moments[name] = NodeForecast(event.at, event.until, chance, _TOLD)
+
+    @property
+    def known(self) -> dict[str, NodeForecast]:
+        """What is foreseen of nodes by now."""
+        names = {**self.moments, **self.hazards}
+        return {name: joined(self.moments.get(name), self.hazards.get(name)) for name in names}
 
 
 def rule_again(
@@ -169,7 +182,7 @@ def rule_again(
         history.take(row)
         now = moment_of(row.events)
         if row.run != run:
-            run, told.known = row.run, told.known if history.continues else {}
+            run, told = row.run, told if history.continues else _Forewarned()
         with recorded.damage(f"cycle {row.number}"):
             told.take(row.events["events"], history.names)
             before, down = down, _down(down, row, history.names)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from forestall.engine.promise.engine import Engine
+from forestall.core.model.live.canonical import canonical
 from forestall.live.ledger.rows import CycleRow
 from forestall.live.replays.recorded import Recorded
 from forestall.live.slurm.mind import played
-from forestall.model.live.canonical import canonical
+from forestall.scheduling.engine.engine import Engine
 
 Progress = Callable[[int, int], None]
 

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from forestall.core.model.live.desk import CostTold
+from forestall.core.model.live.intents import ACTING, ROLE_OF, Action, IntentState
 from forestall.live.ledger.failures import LedgerFailures
 from forestall.live.ledger.rows import IntentRow, OutcomeRow, StateRow
 from forestall.live.ledger.store import LiveLedger
@@ -28,8 +30,6 @@ from forestall.live.rules.turned_out import (
     of_drain,
     of_job,
 )
-from forestall.model.live.desk import CostTold
-from forestall.model.live.intents import ACTING, ROLE_OF, Action, IntentState
 
 
 @dataclass

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from forestall.core.show.words import counted
+
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 _MOST_CAUSE: Final = 80
 
@@ -50,7 +52,9 @@ class NodeAlarm(NamedTuple):
         """The alarm in one line."""
         first = self.findings[0]
         more = len(self.findings) - 1
-        return f"{first.node}: {first.words}" + (f" (and {more} more nodes)" if more else "")
+        return f"{first.node}: {first.words}" + (
+            f" (and {counted(more, 'more node')})" if more else ""
+        )
 
 
 def cause_of(text: str) -> str:

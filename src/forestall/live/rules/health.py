@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from forestall.model.errors import ParameterError
-from forestall.model.site.hostlist import expand
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.hostlist import expand
 
 WELL: Final = "ok"
 _MOST_LINES: Final = 200_000

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from forestall.core.model.live.intents import Action, IntentState
 from forestall.live.ledger.rows import IntentRow, StateRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.rules.settings import RuleSettings
-from forestall.live.slurm.outlook import RESERVED, STEERED, NodeForecast
-from forestall.model.cluster.nouns import ClusterView
-from forestall.model.live.intents import Action, IntentState
+from forestall.live.slurm.outlook import is_ours
+from forestall.prediction.watching.foreseen import NodeForecast, parts_of
+from forestall.slurm.cluster.nouns import ClusterView
 
 FAILED: Final = frozenset({"FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY"})
 """States of a run that failed."""
@@ -83,10 +84,11 @@ class NodeMemory:
         fell = down - self._down if self._down is not None else frozenset()
         self._down = down
         self._score(fell, now)
-        for name, one in outlook.items():
-            ours = one.by == RESERVED or one.by.startswith(STEERED)
-            if name not in self._said and name not in down and one.at > now and not ours:
-                self._said[name] = _Said(one.by, one.probability, max(one.until, one.at + 1))
+        for name, one in parts_of(outlook):
+            ahead = one.curve or one.at > now
+            if name not in self._said and name not in down and ahead and not is_ours(one):
+                until = one.over(now)
+                self._said[name] = _Said(one.by, one.risk(now, until), until)
 
     def _score(self, fell: frozenset[str], now: int) -> None:
         """Settle what was foretold: it came, or its time is over."""

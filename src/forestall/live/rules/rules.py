@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
+from forestall.core.model.live.intents import Action, Intent
+from forestall.core.model.marks import REASON, mark_of_reason
 from forestall.live.guard.sight import ClusterSight, NodeSight
 from forestall.live.ledger.rows import IntentRow
 from forestall.live.ledger.store import LiveLedger
@@ -22,10 +24,9 @@ from forestall.live.rules.memory import NodeMemory
 from forestall.live.rules.settings import RULES, RuleSettings
 from forestall.live.rules.sources import RuleKnowledge, findings
 from forestall.live.rules.worth import DrainWorth, NodeStakes
-from forestall.live.slurm.outlook import STEERED, NodeForecast
-from forestall.model.cluster.marks import REASON, mark_of_reason
-from forestall.model.cluster.nouns import ClusterNode, ClusterSnapshot, ClusterView
-from forestall.model.live.intents import Action, Intent
+from forestall.live.slurm.outlook import STEERED
+from forestall.prediction.watching.foreseen import NodeForecast
+from forestall.slurm.cluster.nouns import ClusterNode, ClusterSnapshot, ClusterView
 
 AT_ONCE: Final = ("eats", "health")
 """Rules whose drains need not be worth their node-seconds: the node does harm as it is."""
@@ -59,7 +60,7 @@ class ActingRules:
     settings : which rules act, and from when on
     ledger : from which earlier drains are known
     health : what the site's check says; None: the site has none
-    odd : tells of nodes with odd metrics (`forestall.live.watch.forecasts`)
+    odd : tells of nodes with odd metrics (`forestall.prediction.watching.forecasts`)
     lemons : nodes that fail more often than chance allows, and why, in words
     tested : nodes return by way of a test job: those that work still wait
 

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from forestall.model.errors import ParameterError
-from forestall.model.settings import Declared, Setting
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.settings import Declared, Setting
 
 RULES: Final = ("risk", "health", "eats", "outlier", "lemon", "repeat")
 """All rules, in the order in which their findings are looked at."""

@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from forestall.core.model.units import exact_duration, format_duration
+from forestall.core.show.words import counted
 from forestall.live.rules.findings import NodeFinding, cause_of
 from forestall.live.rules.health import WELL
 from forestall.live.rules.memory import NodeMemory
 from forestall.live.rules.settings import RuleSettings
-from forestall.live.slurm.outlook import RESERVED, STEERED, NodeForecast
-from forestall.model.cluster.nouns import ClusterView
-from forestall.model.units import format_duration
+from forestall.live.slurm.outlook import is_ours
+from forestall.prediction.watching.foreseen import NodeForecast, parts_of
+from forestall.slurm.cluster.nouns import ClusterView
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,25 @@ class RuleKnowledge:
 def risk(known: RuleKnowledge) -> Iterator[NodeFinding]:
     """Nodes that a predictor foresees to fail; its probability counts as far as it was right."""
     settings, now = known.settings, known.now
-    for name, one in known.outlook.items():
-        chance = one.probability * known.memory.trust(one.by)
-        ours = one.by == RESERVED or one.by.startswith(STEERED)
-        if ours or chance < settings.least or not now <= one.at < now + settings.ahead:
-            continue
-        when = format_duration(one.at - now)
-        words = f"{one.by} foresees a failure within {when}: {100 * chance:.0f} %"
-        yield NodeFinding("risk", name, chance, one.at, one.until, words)
+    for name, one in parts_of(known.outlook):
+        trust = known.memory.trust(one.by)
+        if not is_ours(one) and (found := risk_of(name, one, trust, settings, now)) is not None:
+            yield found
+
+
+def risk_of(
+    name: str, one: NodeForecast, trust: float, settings: RuleSettings, now: int
+) -> NodeFinding | None:
+    """Return what a forecast comes to that is right as far as `trust`; None where that is too
+    little, or not soon."""
+    end = now + settings.ahead
+    at = one.moment(now, end)
+    chance = trust * (one.risk(now, end) if one.curve else one.probability)
+    if chance < settings.least or not now <= at < end:
+        return None
+    when = format_duration(settings.ahead if one.curve else at - now)
+    words = f"{one.by} foresees a failure within {when}: {100 * chance:.0f} %"
+    return NodeFinding("risk", name, chance, at, one.over(now), words)
 
 
 def health(known: RuleKnowledge) -> Iterator[NodeFinding]:
@@ -72,7 +85,8 @@ def eats(known: RuleKnowledge) -> Iterator[NodeFinding]:
         jobs = [one for one in eaten if one.at > since]
         if len({one.job for one in jobs}) >= settings.eats:
             within = format_duration(settings.eats_within)
-            words = f"{len(jobs)} jobs failed within {settings.quick} s of their start, in {within}"
+            failed, quick = counted(len(jobs), "job"), exact_duration(settings.quick)
+            words = f"{failed} failed within {quick} of the start, in {within}"
             rate = len(jobs) * 3600 / settings.eats_within
             yield _now(known, "eats", name, 1.0, words)._replace(jobs=rate)
 
@@ -97,7 +111,7 @@ def repeat(known: RuleKnowledge) -> Iterator[NodeFinding]:
     for name, times in known.memory.drains.items():
         if len(times) >= settings.repeats:
             within = format_duration(settings.repeats_within)
-            words = f"drained {len(times)} times within {within}: needs a repair"
+            words = f"drained {counted(len(times), 'time')} within {within}: needs a repair"
             yield _now(known, "repeat", name, settings.least, words)
 
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from forestall.core.model.live.intents import Action
+from forestall.core.proportions import wilson
 from forestall.live.ledger.failures import LedgerFailures, NodeFailure
 from forestall.live.ledger.rows import IntentRow, OfferRow, OutcomeRow, PromiseRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.slurm.actor import AVOID
 from forestall.live.slurm.answers import PAUSE
-from forestall.model.live.intents import Action
-from forestall.reliability.shares import wilson
 
 CHOSEN: Final[Mapping[str, str]] = {
     Action.SIGNAL: "cost of a checkpoint now",

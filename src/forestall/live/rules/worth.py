@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 
 from forestall.live.rules.findings import NodeFinding
 from forestall.live.slurm.reconcile import holds_nodes, length_of
-from forestall.model.cluster.nouns import ClusterJob, ClusterView
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterView
 
 
 class DrainWorth(NamedTuple):

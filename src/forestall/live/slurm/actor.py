@@ -11,10 +11,14 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.faults import WriteError, WriteFault
+from forestall.core.model.live.intents import ON_JOBS, Action, Intent
+from forestall.core.model.marks import RESERVATION
 from forestall.live.act.actor import Effect, NotCarriedOutError
 from forestall.live.slurm.testing import CheckedReturns
-from forestall.model.cluster.actions import Action as ClusterAction
-from forestall.model.cluster.actions import (
+from forestall.slurm.cluster.actions import Action as ClusterAction
+from forestall.slurm.cluster.actions import (
     DrainNode,
     Exclude,
     RebootNode,
@@ -25,21 +29,19 @@ from forestall.model.cluster.actions import (
     StartNow,
     Unreserve,
 )
-from forestall.model.cluster.cluster import LiveCluster
-from forestall.model.cluster.faults import WriteError, WriteFault
-from forestall.model.cluster.marks import RESERVATION
-from forestall.model.cluster.standing import Standing
-from forestall.model.errors import ParameterError
-from forestall.model.live.intents import ON_JOBS, Action, Intent
+from forestall.slurm.cluster.cluster import LiveCluster
+from forestall.slurm.cluster.standing import Standing
 
 AVOID: Final = "avoid "
 """What the names of figures begin with that name a node to keep away from."""
 CHECKPOINT: Final = "USR1"
 """The signal at which a job's script checkpoints."""
 _BY: Final = re.compile(r" by=(\S*) ")
+_BOOT: Final = re.compile(r" boot=(\d+)\Z")
 _EFFECTS: Final = {
     Standing.DONE: Effect.DONE,
     Standing.OPEN: Effect.NOT_DONE,
+    Standing.UNDER_WAY: Effect.UNKNOWN,
     Standing.UNKNOWN: Effect.UNKNOWN,
 }
 
@@ -109,7 +111,7 @@ class ClusterActor:
 
     def _on_job(self, intent: Intent, job: int) -> ClusterAction:
         if intent.action is Action.REQUEUE:
-            return Requeue(intent.id, job, int(_figure(intent, "restarts")))
+            return Requeue(intent.id, job, int(_figure(intent, "restarts")), avoided(intent))
         if intent.action is Action.START:
             return StartNow(intent.id, job)
         if intent.action is Action.SIGNAL:
@@ -138,7 +140,9 @@ def _on_node(intent: Intent) -> ClusterAction:
         return DrainNode(intent.id, intent.target, intent.reason)
     if intent.action is Action.RESUME:
         return ResumeNode(intent.id, intent.target, _drain_of(intent))
-    return RebootNode(intent.id, intent.target, _drain_of(intent), intent.reason)
+    found = _BOOT.search(intent.state)
+    boot = int(found[1]) if found else 0
+    return RebootNode(intent.id, intent.target, _drain_of(intent), intent.reason, boot)
 
 
 def _exclude(intent: Intent) -> Exclude:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from forestall.model.live.intents import Action
+from forestall.core.model.live.intents import Action
 
 PAUSE: Final = 60
 """s that a checkpoint is reckoned to take."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from forestall.model.cluster.nouns import ClusterView
+from forestall.slurm.cluster.nouns import ClusterView
 
 OPINION: Final = 100 * 86_400.0
 """Node-seconds that half a failure is reckoned to take before anything was seen: a failure in 200
@@ -39,6 +39,11 @@ class BackgroundRate:
     def told(self) -> list[float]:
         """It as plain data."""
         return [self._seconds, float(self._failures)]
+
+    @property
+    def rate(self) -> float:
+        """The mean rate, failures in a second of a node."""
+        return (self._failures + 0.5) / (self._seconds + OPINION)
 
     def learn(self, seen: ClusterView, now: int) -> None:
         """Take in a look: nodes that were in service at the one before and are down now failed."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from forestall.__about__ import __version__
+from forestall.core.model.errors import LedgerError
+from forestall.core.model.faults import LookError
+from forestall.core.model.live.intents import Action, IntentState
 from forestall.live.ledger.rows import (
     CycleRow,
     IntentRow,
@@ -19,27 +22,23 @@ from forestall.live.ledger.rows import (
 )
 from forestall.live.ledger.store import LiveLedger, SettledPromise
 from forestall.live.slurm.background import BackgroundRate
-from forestall.live.slurm.mind import Mind, Taken, plain
-from forestall.live.slurm.outlook import NodeForecast
+from forestall.live.slurm.mind import Mind, PromisedStart, Taken, plain
 from forestall.live.slurm.record import PromiseRecord
-from forestall.model.cluster.faults import LookError
-from forestall.model.cluster.nouns import ClusterSnapshot
-from forestall.model.errors import LedgerError
-from forestall.model.live.intents import Action, IntentState
+from forestall.prediction.watching.foreseen import NodeForecast
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterSnapshot
 
 
 class LedgerBooks:
     """A controller's side of a ledger.
 
     `numbers` are those of the jobs of open promises, as last seen, by promise; they stand in each
-    look's row, so that a restart knows them. `record` tells how promises were kept, `offers`
-    how many offers were made, `learned` how predictors proved right (`NodeRules.learned`).
+    look's row, so that a restart knows them. `record` tells how promises were kept,
+    `learned` how predictors proved right (`NodeRules.learned`).
     """
 
     def __init__(self, ledger: LiveLedger) -> None:
         self.ledger = ledger
         self.record = PromiseRecord(ledger)
-        self.offers = ledger.count(OfferRow)
         self._runs, self._cycles = ledger.count(RunRow), ledger.count(CycleRow)
         self._looks = ledger.count(LookRow)
         last = ledger.one(LookRow, self._looks) if self._looks else None
@@ -126,12 +125,39 @@ class LedgerBooks:
         self.ledger.add(CycleRow(self._cycles + 1, self._runs, now, told, answered))
         self._cycles += 1
 
-    def start_of(self, promise: PromiseRow) -> int:
-        """Return when the job of a promise was to start, s."""
+    def offer_of(self, promise: PromiseRow) -> OfferRow:
+        """Return the offer that a promise was."""
         offer = self.ledger.one(OfferRow, promise.offer)
         if offer is None:
             raise LedgerError("ledger", f"there is no offer {promise.offer}")
-        return offer.start
+        return offer
+
+    def start_of(self, promise: PromiseRow) -> PromisedStart:
+        """Return when the job of a promise is to start, and what was said of its end."""
+        return PromisedStart(self.offer_of(promise).start, promise.deadline, promise.probability)
+
+    def held_start(self, promise: PromiseRow) -> PromisedStart | None:
+        """Return `start_of` a promise whose start is held, None of another one: that says when it
+        will start by and by."""
+        return self.start_of(promise) if self.offer_of(promise).held else None
+
+    def starts(
+        self,
+        promises: Mapping[str, PromiseRow],
+        carried: Mapping[str, ClusterJob],
+        known: Container[int],
+    ) -> dict[int, PromisedStart]:
+        """Return `held_start` of jobs that carry open promises and are not known yet, by number."""
+        new = {name: job.id for name, job in carried.items()
+               if name in promises and job.id not in known}  # fmt: skip
+        starts = {job: self.held_start(promises[name]) for name, job in new.items()}
+        return {job: one for job, one in starts.items() if one is not None}
+
+    def closed(self, seen: ClusterSnapshot, promises: Mapping[str, PromiseRow]) -> dict[str, str]:
+        """Return what became of the promises that are over whose tags jobs have, in words."""
+        names = {job.mark.promise for job in seen.jobs.values()} - {"", *promises}
+        rows = [self.ledger.one(OutcomeRow, name) for name in sorted(names)]
+        return {row.promise: row.why or row.outcome for row in rows if row is not None}
 
     def saved(self, promise: str, start: int) -> int:
         """Return when a promise's job, whose run began at `start`, last did a checkpoint that we

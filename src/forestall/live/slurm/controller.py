@@ -5,41 +5,59 @@ Source: page "Live", One loop, Holding a promise, Quote and dialogue.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import contextmanager
+from copy import copy, deepcopy
+from dataclasses import asdict, dataclass, replace
 from threading import Lock, RLock
 from typing import Final
 
+from forestall.core.model.errors import InputError
+from forestall.core.model.faults import LookError, WriteError, WriteFault
+from forestall.core.model.live.desk import JobOrder
+from forestall.core.model.live.intents import Action, Intent, Role
+from forestall.core.model.marks import RESERVATION, reservation_name
 from forestall.live.act.actor import Actor
 from forestall.live.act.executor import Executor, StateChange
 from forestall.live.guard.settings import GuardSettings
-from forestall.live.guard.sight import ClusterSight
 from forestall.live.ledger.rows import OfferRow, OutcomeRow, PromiseRow
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.books import LedgerBooks
 from forestall.live.slurm.keeping import Keeping
 from forestall.live.slurm.mind import Mind, PromisedJob
-from forestall.live.slurm.outcomes import Followed, judged
-from forestall.live.slurm.outlook import JoinedForecasts, NodeForecast, NodeForecasts, NodeRules
+from forestall.live.slurm.outcomes import judge
+from forestall.live.slurm.outlook import NodeRules
 from forestall.live.slurm.quoting import Quoted, Quoting, wanted_job
+from forestall.live.slurm.scripts import lines_of
 from forestall.live.slurm.sight import carriers, sight_of
 from forestall.live.slurm.site_book import SiteBook
+from forestall.live.slurm.submissions import (
+    BY_OWNER,
+    Seals,
+    check_probability,
+    claims_of,
+    order_of,
+    sbatch_options,
+    stray_tags,
+)
+from forestall.live.slurm.taken import (
+    LastLook,
+    QuoteBasis,
+    checked,
+    excluded,
+    is_held,
+    is_there,
+    reservation_of,
+    trial_of,
+)
 from forestall.live.slurm.view import DAY, ControllerView, view_of
-from forestall.model.cluster.actions import Submit
-from forestall.model.cluster.cluster import LiveCluster
-from forestall.model.cluster.faults import LookError, WriteError, WriteFault
-from forestall.model.cluster.marks import RESERVATION, reservation_name
-from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
-from forestall.model.errors import InputError
-from forestall.model.live.desk import JobOrder
-from forestall.model.live.intents import Action, Intent, IntentState, Role
-from forestall.model.units import told_moment
+from forestall.prediction.watching.foreseen import JoinedForecasts, NodeForecast, NodeForecasts
+from forestall.slurm.cluster.cluster import LiveCluster
 
-GRACE: Final = 60
-"""s by which a reservation begins after the start that it holds: Slurm refuses one that begins as
-jobs end by their limits; by FLEX its job need not wait for it."""
-_HELD: Final = (IntentState.CARRIED_OUT, IntentState.CONFIRMED)
+POLLED: Final = 0.002
+"""s between two looks at whether there is something put aside that can be asked meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +68,7 @@ class ControllerSettings:
     ----------
     wanted : the least probability that jobs of which nobody asked are placed for
     offer_life : s for which an offer holds; a deadline leaves that time for taking it
+    life : s after which a decision of the keeper that was not carried out is not wanted any more
     at_once : s; a start that is nearer needs no reservation
     learned : ended jobs from which on the book of the site is asked
     forget : jobs that have ended which the engine remembers at most, or twice as many as there are
@@ -59,6 +78,7 @@ class ControllerSettings:
 
     wanted: float = 0.5
     offer_life: int = 300
+    life: int = 300
     at_once: int = 120
     learned: int = 30
     forget: int = 10_000
@@ -81,23 +101,16 @@ class CycleTold:
     outcomes: tuple[OutcomeRow, ...] = ()
 
 
-@dataclass
-class _Known:
-    """The last look that was one."""
-
-    seen: ClusterSnapshot
-    sight: ClusterSight
-    carried: Mapping[str, ClusterJob] = field(default_factory=dict)
-
-
 class Controller:
     """One cluster's controller; one process has it. A new one goes on from the ledger and a look.
 
     Any threads may call it at once. What takes long keeps nobody waiting: looking at the cluster,
     asking forecasts, submitting and acting go on while others quote. Engine, book and beliefs are
     behind one lock, which a cycle holds while it takes in a look and books it, a quote while it is
-    made. There is one cycle at a time, and one offer is accepted at a time: nobody else's is
-    checked between a promise and its job. The executor has a lock of its own.
+    made. Quotes that come while a look is taken in are made from what was known before it, of which
+    a copy is put aside: there a lock of its own lets one after the other in. There is one cycle at
+    a time, and one offer is accepted at a time: nobody else's is checked between a promise and its
+    job. The executor has a lock of its own.
 
     Parameters
     ----------
@@ -107,6 +120,7 @@ class Controller:
     forecasts : who foresees failures
     clock : the time, s since 1970
     rules : what proposes to drain, reboot and bring back nodes; None: nothing does
+    seals : of tags of jobs that their owners submit; by default good as long as this object lives
     site : the book of what became of the site's jobs, as it was kept; by default an empty one. Each
         look adds to it; who keeps it reads `site.book`
 
@@ -125,6 +139,7 @@ class Controller:
         *,
         site: SiteBook | None = None,
         rules: NodeRules | None = None,
+        seals: Seals | None = None,
     ) -> None:
         self.settings = settings or ControllerSettings()
         self.site = site or SiteBook()
@@ -132,14 +147,19 @@ class Controller:
         self._cluster, self._ledger, self._guard = cluster, ledger, guard
         self._forecasts = forecasts if rules is None else JoinedForecasts(forecasts, rules)
         self._clock, self._rules = clock, rules
+        self._seals = seals or Seals(secrets.token_bytes(32))
         self._books: LedgerBooks | None = LedgerBooks(ledger)
         self._before = self._books.resumed()
+        self._offers = ledger.count(OfferRow)
         if rules is not None:
             rules.take_over(self._books.learned)
         self._mind: Mind | None = None
-        self._known: _Known | None = None
+        self._known: LastLook | None = None
         self.view: ControllerView | None = None
         self._lock, self._cycling, self._accepting = RLock(), Lock(), Lock()
+        self._asking = self.site.asking
+        """Held while a quote is made, inside of `_lock` where that is held, too."""
+        self._aside: QuoteBasis | None = None
 
     @property
     def age(self) -> int | None:
@@ -176,10 +196,12 @@ class Controller:
         named = [name.removeprefix(RESERVATION) for name in seen.reservations
                  if name.startswith(RESERVATION)]  # fmt: skip
         owners = self._opened().owners(promises.values(), named)
-        known = _Known(seen, sight_of(seen, owners), carriers(seen, owners))
+        claims = claims_of(promises, self._opened().numbers, self._seals)
+        sight, carried = sight_of(seen, owners, claims), carriers(seen, owners, claims)
+        known = LastLook(seen, sight, carried)
         ours = [reservation_name(name) for name in named if name in owners]
         foreseen = self._forecasts.foreseen(seen, now)
-        with self._lock:
+        with self._lock, self._set_aside():
             outcomes, wanted = self._taken_in(known, promises, ours, foreseen, now)
             self._known = known
         self.executor.propose(wanted)
@@ -189,7 +211,7 @@ class Controller:
         self._before = seen
         return CycleTold("", tuple(moved), tuple(outcomes))
 
-    def _on_nodes(self, rules: NodeRules, known: _Known, now: int) -> Iterator[Intent]:
+    def _on_nodes(self, rules: NodeRules, known: LastLook, now: int) -> Iterator[Intent]:
         """Yield what rules want done with nodes, in the name of the cycle that was just booked."""
         view, books = self.view, self._opened()
         outlook = {} if view is None else view.outlook
@@ -210,7 +232,7 @@ class Controller:
 
     def _taken_in(
         self,
-        known: _Known,
+        known: LastLook,
         promises: dict[str, PromiseRow],
         ours: list[str],
         foreseen: Mapping[str, NodeForecast],
@@ -219,13 +241,16 @@ class Controller:
         """Take in a look and book it; return what became of promises, and what should be done."""
         seen, books = known.seen, self._opened()
         mind = self._minding(known, promises, books, now)
-        taken = mind.tell(seen, now, ours, foreseen, seen.began)
-        outcomes = _judge(promises, known, books, now)
+        rate = books.background.rate
+        starts = books.starts(promises, known.carried, mind.beliefs.jobs)
+        taken = mind.tell(seen, now, ours, foreseen, seen.began, rate=rate, promised=starts)
+        outcomes = judge(promises, known.carried, books, seen, now)
         for one in outcomes:
             del promises[one.promise]
         keeping = Keeping(
-            seen, known.sight, mind, promises, known.carried, books.saved, books.cycle, now
-        )
+            seen, known.sight, mind, promises, known.carried, books.saved, books.cycle, now,
+            self.settings.life,
+        )  # fmt: skip
         wanted = list(keeping.intents())
         mattered: dict[str, NodeForecast] = {}
         for _, why in wanted:
@@ -234,21 +259,24 @@ class Controller:
         if self._rules is not None:
             books.learned = self._rules.learned()
         books.cycle_done(seen, taken, mattered, outcomes, now)
-        self.site.learn(seen)
+        with self._asking:
+            self.site.learn(seen)
         lasting = books.background.survival(1, DAY)
-        self.view = view_of(seen, known.sight, mind, known.carried, lasting)
+        lost = {one.promise for one in outcomes if one.why}
+        carried = {name: job for name, job in known.carried.items() if name not in lost}
+        stray = stray_tags(seen, carried, books.closed(seen, promises))
+        self.view = view_of(seen, known.sight, mind, carried, lasting, stray)
         return outcomes, [intent for intent, _ in wanted]
 
     def _minding(
-        self, known: _Known, promises: Mapping[str, PromiseRow], books: LedgerBooks, now: int
+        self, known: LastLook, promises: Mapping[str, PromiseRow], books: LedgerBooks, now: int
     ) -> Mind:
         """Return the engine: a new one where there is none or the nodes are others, which takes
         over what was promised; without the jobs that have ended, where they are many."""
         mind = self._mind
         if mind is None or not mind.knows(known.seen):
             mind = Mind(known.seen, now, self.settings.wanted, [
-                PromisedJob(job, books.start_of(promises[name]), promises[name].deadline,
-                            promises[name].probability)
+                PromisedJob(job, books.start_of(promises[name]))
                 for name, job in known.carried.items() if name in promises
             ], rounds=len(known.seen.nodes) >= self.settings.rounded)  # fmt: skip
         elif mind.ended <= max(self.settings.forget, 2 * len(mind.beliefs.jobs)):
@@ -270,25 +298,58 @@ class Controller:
         its life, and that starts then, is done by its deadline still. Raises InputError where what
         is known is too old, ParameterError for a question that cannot be.
         """
-        with self._lock:
-            now, books = self._clock(), self._opened()
-            mind, known = self._fresh(now)
-            job = replace(job, partition=job.partition or known.seen.default)
-            told = self._quoting(mind, books).quoted(job, now, by, least, books.offers)
-            books.offers += len(told.rows)
+        with self._to_ask(job) as asked:
+            now = self._clock()
+            job = replace(job, partition=job.partition or asked.known.seen.default)
+            told = self._quoting(asked, job).quoted(job, now, by, least, self._offers)
+            self._offers += len(told.rows)
         self._ledger.add(*told.rows)
         return told
 
-    def _quoting(self, mind: Mind, books: LedgerBooks) -> Quoting:
+    @contextmanager
+    def _set_aside(self) -> Iterator[None]:
+        """Let quotes be made from what is known now, while it changes."""
+        if self._mind is not None and self._known is not None and self._books is not None:
+            books = self._books
+            self._aside = QuoteBasis(
+                self._mind.aside(), self._known, deepcopy(books.record), copy(books.background)
+            )
+        try:
+            yield
+        finally:
+            self._aside = None
+
+    @contextmanager
+    def _to_ask(self, job: WantedJob) -> Iterator[QuoteBasis]:
+        """Let a quote be made, from what was put aside where there is something that can be asked;
+        InputError where what is known is too old."""
+        while not self._lock.acquire(timeout=POLLED):
+            aside = self._aside
+            if aside is not None and aside.knows(job, self._clock(), self._guard.fresh):
+                with self._asking:
+                    yield aside
+                return
+        try:
+            now, books = self._clock(), self._opened()
+            mind, known = self._fresh(now)
+            with self._asking:
+                yield QuoteBasis(mind, known, books.record, books.background)
+        finally:
+            self._lock.release()
+
+    def _quoting(self, asked: QuoteBasis, job: WantedJob) -> Quoting:
+        mind, known = asked.mind, asked.known
         keeper, settings = self._guard.keeper, self.settings
         holds = keeper.switch == "on" and Action.RESERVE not in keeper.approve
+        unheld = self.executor.limit_on(trial_of(job, known), known.sight) if holds else ""
         return Quoting(
-            mind, self.site, books.record, books.background, holds, settings.learned,
-            settings.offer_life,
+            mind, self.site, asked.record, asked.background, holds, settings.learned,
+            settings.offer_life, unheld, known.seen,
         )  # fmt: skip
 
     def accept(self, name: str, owner: str, job: JobOrder) -> tuple[PromiseRow, int]:
         """Make an offer a promise, and submit its job; return the promise and the job's number.
+        A job without a script is submitted by its owner (`options_of`): then the number is 0.
 
         The promise is in the ledger before anything is submitted. Called again with the same
         offer it goes on from where it was: the job is submitted once. Raises InputError where the
@@ -299,26 +360,76 @@ class Controller:
         offer = self._ledger.one(OfferRow, name)
         if offer is None or offer.asked_by != owner:
             raise InputError(f"there is no offer {name}")
+        by = "" if job.script else BY_OWNER
         with self._accepting:
             promise = self._ledger.one(PromiseRow, name)
             first = promise is None
             if promise is None:
-                _order(offer, job, 0)  # what cannot be submitted is promised to nobody
+                check_probability(offer, job, self.settings.wanted)
+                if job.script:
+                    job = checked(offer, job)
                 promise = self._promised(offer, job)
             elif self._ledger.one(OutcomeRow, name) is not None:
                 raise InputError(f"promise {name} is over")
+            elif promise.job != by:
+                who = "its owner submits its job" if promise.job else "its job was submitted here"
+                raise InputError(f"promise {name} was taken otherwise: {who}")
+            if by:
+                return promise, 0
             number = self._submit(promise, offer, job, first)
             with self._lock:
-                self._note(wanted_job(offer, job.partition, job.name), number, self._clock())
+                self._note(promise, wanted_job(offer, job.partition, job.name), number)
         return promise, number
 
-    def _note(self, job: WantedJob, number: int, now: int) -> None:
+    def options_of(self, promise: PromiseRow, offer: OfferRow) -> tuple[str, ...]:
+        """Return the options of `sbatch` by which its owner submits the job of a promise."""
+        name = reservation_name(promise.id)
+        return sbatch_options(
+            promise, offer, self._seals.of(promise.id, promise.owner),
+            name if is_held(self._ledger, name) else "",
+            excluded(offer, wanted_job(offer).partition, self._mind, self._known),
+        )  # fmt: skip
+
+    def unheld_probability(self, offer: OfferRow) -> float | None:
+        """Return with which probability a job like an offer's, submitted now and held by nothing,
+        is done by its deadline; None where too little is known of the site's jobs."""
+        with self._lock, self._asking:
+            if self.site.ended < self.settings.learned:
+                return None
+            return self.site.probability_by(wanted_job(offer), offer.deadline, self._clock())
+
+    def submitted(self, promise: PromiseRow, number: int) -> None:
+        """Take note that the owner of a promise submitted its job just now. Raises InputError where
+        Slurm has no job of theirs with its tag, or the number is another job's; LookError where it
+        does not answer."""
+        offer, known = self._opened().offer_of(promise), self._known
+        seen = None if known is None else known.seen.jobs.get(number)
+        if seen is not None and (seen.user, seen.mark.promise) != (promise.owner, promise.id):
+            raise InputError(f"job {number} does not carry promise {promise.id}")
+        if not is_there(self._cluster, promise, offer):
+            raise InputError(f"{promise.owner} has no job with the tag of promise {promise.id}")
+        with self._lock:
+            self._note(promise, wanted_job(offer), number)
+
+    def withdraw(self, promise: PromiseRow, why: str) -> None:
+        """Give a promise back whose owner has not submitted its job. Raises InputError where there
+        is a job, LookError where Slurm does not answer."""
+        with self._accepting:
+            if self._ledger.one(OutcomeRow, promise.id) is not None:
+                return
+            if promise.job != BY_OWNER or is_there(
+                self._cluster, promise, self._opened().offer_of(promise)
+            ):
+                raise InputError(f"the job of promise {promise.id} was submitted: scancel ends it")
+            self._ledger.add(OutcomeRow(promise.id, self._clock(), "void", "user", -1, why=why))
+
+    def _note(self, promise: PromiseRow, job: WantedJob, number: int) -> None:
         """Tell the engine of a job that was submitted, so that nobody else is promised its nodes
         before it is seen."""
-        mind = self._mind
+        mind, now = self._mind, self._clock()
         if mind is None:
             return
-        taken = mind.submitted(number, job, now)
+        taken = mind.submitted(number, job, now, self._opened().held_start(promise))
         if taken is None:
             return
         try:
@@ -327,7 +438,7 @@ class Controller:
             self._close()
             raise
 
-    def _fresh(self, now: int) -> tuple[Mind, _Known]:
+    def _fresh(self, now: int) -> tuple[Mind, LastLook]:
         """Return what is known; InputError where it is too old to promise anything."""
         if self._mind is None or self._known is None:
             raise InputError("the cluster has not been read yet")
@@ -346,44 +457,39 @@ class Controller:
                 raise InputError(f"offer {offer.id} expired {now - offer.expires} s ago; ask again")
             mind, known = self._fresh(now)
             wanted = wanted_job(offer, job.partition)
-            if not self._quoting(mind, self._opened()).holds_still(offer, wanted, now):
+            books = self._opened()
+            asked = QuoteBasis(mind, known, books.record, books.background)
+            quoting = self._quoting(asked, wanted)
+            asks = lines_of(job.script).asked if job.script else job.asks
+            if words := quoting.impossible(wanted, asks):
+                raise InputError(words)
+            with self._asking:
+                holds = quoting.holds_still(offer, wanted, now)
+            if not holds:
                 raise InputError(f"offer {offer.id} no longer holds; ask again")
         held = int(self._guard.keeper.switch != "off")
         promise = PromiseRow(
-            offer.id, now, offer.id, "", offer.asked_by, offer.deadline, offer.probability, held,
-            sorted(job.consents),
+            offer.id, now, offer.id, "" if job.script else BY_OWNER, offer.asked_by,
+            offer.deadline, offer.probability, held, sorted(job.consents),
         )  # fmt: skip
         self._ledger.add(promise)
         on = self._guard.keeper.switch == "on"
         if on and offer.held and offer.start > now + self.settings.at_once:
-            self._reserve(promise, offer, job, known, mind)
+            intent = reservation_of(
+                promise, offer, job.partition, asked, self._clock(), self.settings.life, books
+            )
+            self.executor.propose([intent])  # where it cannot be held, the job waits like others
+            self.executor.step(known.sight)
         return promise
-
-    def _reserve(
-        self, promise: PromiseRow, offer: OfferRow, job: JobOrder, known: _Known, mind: Mind
-    ) -> None:
-        """Have the start of a promise held; where that cannot be, the job waits like others."""
-        now, books = self._clock(), self._opened()
-        keeping = Keeping(known.seen, known.sight, mind, {}, {}, books.saved, books.cycle, now)
-        numbers = {
-            "start": float(offer.start + GRACE), "time": float(offer.deadline - offer.start)
-        }  # fmt: skip
-        why = f"holds a promise from {told_moment(offer.start)} on"
-        intent = keeping.intend(
-            Action.RESERVE, reservation_name(promise.id), why,
-            numbers, size=offer.size, partition=wanted_job(offer, job.partition).partition,
-            promise=promise.id,
-        )  # fmt: skip
-        self.executor.propose([intent])
-        self.executor.step(known.sight)
 
     def _submit(self, promise: PromiseRow, offer: OfferRow, job: JobOrder, first: bool) -> int:
         """Submit the job of a promise, unless it is there already; return its number. A promise
         whose first try is refused is void; later, one of the tries before may still arrive."""
         name = reservation_name(promise.id)
         order = replace(
-            _order(offer, job, promise.at), reservation=name if self._is_held(name) else "",
-            excluded=self._excluded(offer, job), tried=not first,
+            order_of(offer, job, promise.at), tried=not first,
+            reservation=name if is_held(self._ledger, name) else "",
+            excluded=excluded(offer, job.partition, self._mind, self._known),
         )  # fmt: skip
         try:
             return self._cluster.act(order).job
@@ -392,49 +498,3 @@ class Controller:
                 over = OutcomeRow(promise.id, self._clock(), "void", "operator", -1)
                 self._ledger.add(over)
             raise
-
-    def _is_held(self, name: str) -> bool:
-        """Whether a reservation was made and is known to be there."""
-        for row, state in self._ledger.latest_states(*_HELD):
-            if row.action == Action.RESERVE and row.target == name:
-                return bool(state.state)
-        return False
-
-    def _excluded(self, offer: OfferRow, job: JobOrder) -> tuple[str, ...]:
-        """Return the nodes that are foreseen to fail before the deadline, where enough others are
-        left."""
-        mind, known = self._mind, self._known
-        if mind is None or known is None:
-            return ()
-        risky = {name for name, one in mind.outlook.items() if one.at < offer.deadline}
-        left = [
-            name
-            for name, node in known.seen.nodes.items()
-            if name not in risky and node.in_service and job.partition in ("", *node.partitions)
-        ]
-        return tuple(sorted(risky)) if len(left) >= offer.size else ()
-
-
-def _order(offer: OfferRow, job: JobOrder, at: int) -> Submit:
-    """Return what submits the job of an offer. Raises ParameterError for what cannot be one."""
-    wanted = wanted_job(offer, job.partition)
-    return Submit(
-        offer.id, job.script, offer.size, offer.length, job.name, at, job.words, wanted.partition,
-        features=wanted.features, output=job.output, user=offer.asked_by,
-    )  # fmt: skip
-
-
-def _judge(
-    promises: Mapping[str, PromiseRow], known: _Known, books: LedgerBooks, now: int
-) -> list[OutcomeRow]:
-    """Return what became of promises, and remember the numbers of the others' jobs."""
-    found = []
-    for name, promise in promises.items():
-        job = known.carried.get(name)
-        number = books.numbers.get(name, 0)
-        one = judged(Followed(promise, books.start_of(promise), job, number), known.seen, now)
-        if one is not None:
-            found.append(replace(one, job=number if job is None else job.id))
-        elif job is not None:
-            books.numbers[name] = job.id
-    return found

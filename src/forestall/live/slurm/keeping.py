@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
+from forestall.core.model.live.intents import Action, Intent
+from forestall.core.model.marks import RESERVATION, reservation_name
 from forestall.live.guard.sight import GONE, ClusterSight
 from forestall.live.ledger.rows import PromiseRow
 from forestall.live.slurm.actor import AVOID
 from forestall.live.slurm.answers import AtRisk, answers, figures
+from forestall.live.slurm.limits import stopped
 from forestall.live.slurm.mind import Mind, PlannedRun
-from forestall.live.slurm.outlook import STEERED, NodeForecast
+from forestall.live.slurm.outlook import STEERED
 from forestall.live.slurm.reconcile import holds_nodes, length_of
-from forestall.model.cluster.marks import RESERVATION, reservation_name
-from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
-from forestall.model.live.intents import Action, Intent
-
-LIFE: Final = 300
-"""s after which an intent that was not carried out is not wanted any more."""
+from forestall.prediction.watching.foreseen import NodeForecast
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterSnapshot
 
 
 @dataclass(frozen=True)
@@ -30,6 +28,7 @@ class Keeping:
     carried : the job of each open promise, where it is seen
     saved : tells when the run of a promise's job, begun at a moment, last did a checkpoint
     cycle, now : its number, and s since 1970
+    life : s after which an intent that was not carried out is not wanted any more
     """
 
     seen: ClusterSnapshot
@@ -40,6 +39,7 @@ class Keeping:
     saved: Callable[[str, int], int]
     cycle: int
     now: int
+    life: int
 
     def intents(self) -> Iterator[tuple[Intent, Mapping[str, NodeForecast]]]:
         """Yield what should be done for promises that are held, each with the predictions that
@@ -68,28 +68,33 @@ class Keeping:
         """Return an intent that is decided on now."""
         state = GONE if action is Action.RESERVE else self.sight.standing(action, target)
         return Intent(
-            action, target, self.now, self.now + LIFE, state, reason, dict(numbers or {}), size,
-            partition, promise, self.cycle,
+            action, target, self.now, self.now + self.life, state, reason, dict(numbers or {}),
+            size, partition, promise, self.cycle,
         )  # fmt: skip
 
     def _left(self, identity: str) -> bool:
-        """Whether a reservation of ours serves nobody: its promise is closed, or its job does not
-        ask for it."""
+        """Whether a reservation of ours serves nobody: its promise is closed, its job does not ask
+        for it, or may not start for its partition, now that it could."""
         if identity not in self.promises:
             one = self.sight.reservations[reservation_name(identity)]
             return one.as_made  # others may have such names: those are not as we made them
         job = self.carried.get(identity)
-        return job is not None and job.reservation != reservation_name(identity)
+        if job is None:
+            return False
+        idle = self.seen.reservations[reservation_name(identity)].start <= self.now
+        useless = idle and stopped(job, self.seen.partitions)
+        return bool(useless) or job.reservation != reservation_name(identity)
 
     def _of_job(
         self, promise: PromiseRow, job: ClusterJob
     ) -> Iterator[tuple[Intent, Mapping[str, NodeForecast]]]:
         again = job.waits and job.restarts > 0 and job.reason == "BeginTime"
+        again = again or (job.held and bool(job.mark.hold))  # left by who died half-way
         plan = self._plan(job)
         risky = {} if plan is None else self._risky(plan, holds_nodes(job))
         if again:
             away = {name: one for name, one in self.mind.outlook.items()
-                    if one.at < self.now + length_of(job)}  # fmt: skip
+                    if one.is_acted_on(self.now, self.now + length_of(job))}  # fmt: skip
             reason = "queued again: it need not wait to start"
             numbers = self._avoid(job, away)
             target = str(job.id)
@@ -112,10 +117,18 @@ class Keeping:
         return {
             name: outlook[name]
             for name in plan.nodes
-            if name in outlook and self.now <= outlook[name].at < plan.end
-            and outlook[name].until > plan.start
+            if name in outlook and self._matters(outlook[name], plan)
             and not (running and outlook[name].by.startswith(STEERED))
         }  # fmt: skip
+
+    def _matters(self, one: NodeForecast, plan: PlannedRun) -> bool:
+        """Whether something may be done about a failure for a run; one that should have come by now
+        has come, or was wrong."""
+        begin = max(self.now, plan.start)
+        return any(
+            (part.curve or part.at >= self.now) and part.is_acted_on(begin, plan.end)
+            for part in one.parts
+        )
 
     def _at_risk(
         self,
@@ -127,14 +140,14 @@ class Keeping:
         """Return the cheapest answer as an intent, None where that is to do nothing."""
         running = job.state == "RUNNING"
         saved = self.saved(promise.id, plan.start) if running else plan.start
-        kept = 1.0
+        kept, begin = 1.0, max(self.now, plan.start)
         for one in risky.values():
-            kept *= 1.0 - one.probability
+            kept *= 1.0 - one.risk(begin, plan.end)
         avoid = self._avoid(job, risky)
         length = max(plan.end - saved, 1)
         places = self.mind.places_for(job, length, self.now) if avoid else []
         delay = places[0].start - self.now if places else -1
-        first = min(one.at for one in risky.values())
+        first = min(one.moment(begin, plan.end) for one in risky.values())
         case = AtRisk(
             job.node_count, self.now, first, 1.0 - kept, plan.start, plan.end, saved, running,
             delay, promise.deadline, frozenset(map(str, promise.consents)),
@@ -144,6 +157,8 @@ class Keeping:
         if best.action is None or (best.action is Action.EXCLUDE and not _new(avoid, job)):
             return None
         names = ", ".join(sorted(risky)[:3]) + (" ..." if len(risky) > 3 else "")
+        if best.action is Action.REQUEUE and "start" not in case.may:
+            avoid = {}  # it may not be held, and let go, on its own: Slurm starts it where it likes
         reason = f"{names} likely to fail ({100 * (1 - kept):.0f} %) before it ends; {best.words}"
         numbers = {**figures(case, ranked), **avoid, "restarts": float(job.restarts),
                    "said": promise.probability}  # fmt: skip

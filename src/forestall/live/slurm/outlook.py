@@ -1,18 +1,22 @@
 """What is foreseen of nodes: by a predictor, and with certainty where somebody reserved them.
 
-The engine knows one failure of each node. Where a node is in somebody's reservation that one is
-it, with probability 1; else what the predictor says.
+The engine knows one failure of each node at a moment, and its hazard. Where a node is in somebody's
+reservation that failure is it, with probability 1; else what is most probable. A hazard is asked
+for over the window in question, since a moment made of it would move on with each look and never
+come.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
+from forestall.core.model.events import Event, EventKind
+from forestall.core.model.live.intents import Intent
 from forestall.live.guard.sight import ClusterSight
-from forestall.model.cluster.nouns import ClusterSnapshot, ClusterView
-from forestall.model.events import Event, EventKind
-from forestall.model.live.intents import Intent
+from forestall.prediction.watching.foreseen import NodeForecast, NodeForecasts, joined
+from forestall.slurm.cluster.nouns import ClusterSnapshot
 
 RESERVED: Final = "reservation"
 """Who foresees what somebody reserved."""
@@ -20,25 +24,20 @@ STEERED: Final = "rule: "
 """Forecasts by rules that only keep promises away from a node begin so."""
 _STEP: Final = 0.05
 """A change of a probability by less is not told again."""
+_CERTAIN: Final = 1.0 - 1e-12
+_DAY: Final = 86_400
 _MOVE: Final = 600
 """Nor a failure that is foreseen less than so many seconds earlier or later."""
 
 
-class NodeForecast(NamedTuple):
-    """A node's failure that is foreseen: when, until when it lasts (s since 1970), how probable,
-    and who foresees it."""
-
-    at: int
-    until: int
-    probability: float
-    by: str
-
-
-class NodeForecasts(Protocol):
-    """Whoever foresees failures of nodes."""
-
-    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
-        """Return the next failure of each node that has one, by its name."""
+USUAL: Final = "usual"
+"""Who foresees what is known of a node of which nothing is: the site's rate of failures."""
+_CHANGE: Final = 0.05
+"""A hazard that is, up to the end of each part of its window, within this share of what was told is
+not told again: then no job's probability is off by more than 0.05 / e, 1.8 points, whatever its
+nodes."""
+_DIGITS: Final = 10
+"""Of the probabilities that are told: a ledger has them all."""
 
 
 class NodeRules(NodeForecasts, Protocol):
@@ -61,40 +60,37 @@ class NodeRules(NodeForecasts, Protocol):
         """Go on from what was learned before a restart."""
 
 
-class ListedForecasts:
-    """Failures that are known in advance, such as from a list; each until its moment has passed.
-
-    failures : (node, forecast), in any order
-    """
-
-    def __init__(self, failures: Iterable[tuple[str, NodeForecast]] = ()) -> None:
-        self._failures = sorted(failures, key=lambda one: one[1].at)
-
-    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
-        """Return each node's next one."""
-        found: dict[str, NodeForecast] = {}
-        for name, one in self._failures:
-            if one.at >= now and name in seen.nodes:
-                found.setdefault(name, one)
-        return found
+def is_ours(one: NodeForecast) -> bool:
+    """Whether no predictor foresees it: a node is reserved, or a rule keeps promises away."""
+    return one.by == RESERVED or one.by.startswith(STEERED)
 
 
-class JoinedForecasts:
-    """Several forecasters as one: of each node what is most probable, of that the earliest; of
-    equal ones what the first of them says."""
+def with_usual(
+    wanted: Mapping[str, NodeForecast], names: Iterable[str], rate: float, now: int
+) -> dict[str, NodeForecast]:
+    """Return what is foreseen with the hazard of a site's rate of failures (per s of a node) for
+    nodes of which none is known, where one of any node is: else these would pass for safe."""
+    if not any(one.hazard is not None for one in wanted.values()):
+        return dict(wanted)
+    risk = -math.expm1(-rate * _DAY)
+    usual = NodeForecast(now, now + _DAY, risk, USUAL, (risk,))
+    found = dict(wanted)
+    for name in names:
+        one = wanted.get(name)
+        if one is None or one.hazard is None:
+            found[name] = joined(one, usual)
+    return found
 
-    def __init__(self, *several: NodeForecasts) -> None:
-        self._several = several
 
-    def foreseen(self, seen: ClusterView, now: int) -> Mapping[str, NodeForecast]:
-        """Ask all of them."""
-        found: dict[str, NodeForecast] = {}
-        for one in self._several:
-            for name, told in one.foreseen(seen, now).items():
-                known = found.get(name)
-                if known is None or (-told.probability, told.at) < (-known.probability, known.at):
-                    found[name] = told
-        return found
+def without_usual(told: Mapping[str, NodeForecast]) -> dict[str, NodeForecast]:
+    """Return what is foreseen of nodes of which something is."""
+    found = dict[str, NodeForecast]()
+    for name, one in told.items():
+        if one.beside is not None and one.beside.by == USUAL:
+            found[name] = one._replace(beside=None)
+        elif one.by != USUAL:
+            found[name] = one
+    return found
 
 
 def foretold(
@@ -108,23 +104,69 @@ def foretold(
     told, wanted : what it knows, and what is foreseen now; by the node's name
     number : of the nodes that the engine knows
     """
-    events, after = [], dict[str, NodeForecast]()
-    changed = EventKind.PREDICTION_CHANGED
+    events, after = list[Event](), dict[str, NodeForecast]()
     for name in sorted(number.keys() & (told.keys() | wanted.keys())):
         before, now_is = told.get(name), wanted.get(name)
-        if now_is is None:
-            events.append(Event(now, changed, number[name]))
-            continue
-        if before is not None and _alike(before, now_is):
-            after[name] = before
-            continue
-        after[name] = now_is
-        at = max(now_is.at, now)
-        events.append(
-            Event(now, changed, number[name], at=at, until=max(now_is.until, at + 1),
-                  probability=now_is.probability)
-        )  # fmt: skip
+        moment = _moment_told(_moment(before), _moment(now_is), number[name], now, events)
+        was, hazard = (None if one is None else one.hazard for one in (before, now_is))
+        hazard = _hazard_told(was, hazard, number[name], now, events)
+        if moment is not None or hazard is not None:
+            after[name] = joined(moment, hazard)
     return events, after
+
+
+def _moment(one: NodeForecast | None) -> NodeForecast | None:
+    return None if one is None or one.curve else one._replace(beside=None)
+
+
+def _moment_told(
+    before: NodeForecast | None, one: NodeForecast | None, node: int, now: int, events: list[Event]
+) -> NodeForecast | None:
+    """Tell of a node's failure at a moment where that is news; return what is known then."""
+    if one is None:
+        if before is not None:
+            events.append(Event(now, EventKind.PREDICTION_CHANGED, node))
+        return None
+    if before is not None and _alike(before, one):
+        return before
+    at = max(one.at, now)
+    events.append(
+        Event(now, EventKind.PREDICTION_CHANGED, node, at=at, until=max(one.until, at + 1),
+              probability=one.probability)
+    )  # fmt: skip
+    return one
+
+
+def _hazard_told(
+    before: NodeForecast | None, one: NodeForecast | None, node: int, now: int, events: list[Event]
+) -> NodeForecast | None:
+    """Tell of a node's hazard where that is news; return what is known then."""
+    if one is None:
+        if before is not None:
+            told = (0.0,)
+            events.append(Event(now, EventKind.PREDICTION_CHANGED, node, now + 1, now, hazard=told))
+        return None
+    if before is not None and _as_likely(before, one, now):
+        return before
+    one = one._replace(curve=tuple(round(float(risk), _DIGITS) for risk in one.curve))
+    events.append(
+        Event(now, EventKind.PREDICTION_CHANGED, node, one.until, one.at, hazard=one.curve)
+    )
+    return one
+
+
+def _as_likely(told: NodeForecast, one: NodeForecast, now: int) -> bool:
+    """Whether a hazard is as good as told, from now to the end of each part of its window."""
+    if told == one:
+        return True
+    if told.by != one.by:
+        return False
+    for part in range(1, len(one.curve) + 1):
+        end = one.at + (one.until - one.at) * part // len(one.curve)
+        was, is_now = (-math.log1p(-min(each.risk(now, end), _CERTAIN)) for each in (told, one))
+        if abs(was - is_now) > _CHANGE * is_now:
+            return False
+    return True
 
 
 def _alike(one: NodeForecast, other: NodeForecast) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from forestall.engine.promise.plugin import members
 from forestall.live.slurm.mind import Mind, PlannedRun
 from forestall.live.slurm.reconcile import holds_nodes, length_of
-from forestall.model.cluster.nouns import ClusterJob
+from forestall.scheduling.engine.plugin import members
+from forestall.slurm.cluster.nouns import ClusterJob
 
 
 class Plans(Mapping[int, PlannedRun]):

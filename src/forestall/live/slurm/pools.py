@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from forestall.model.cluster.nouns import ClusterNode
-from forestall.model.nodes import NodeSet
+from forestall.core.model.nodes import NodeSet
+from forestall.slurm.cluster.nouns import ClusterNode
 
 MOST: Final = 1000
 """Sets of nodes that are told apart; of jobs that would need more the partition alone counts."""
@@ -38,6 +38,10 @@ class Pools:
             for name, node in nodes.items()
             if name in known
         )
+
+    def known(self, partition: str, features: str) -> int | None:
+        """Return the pool of a job, None where it was never asked for."""
+        return self._known.get((partition, features))
 
     def of(self, partition: str, features: str) -> tuple[int, NodeSet | None]:
         """Return the pool of a job, and its nodes where the engine was not told of it yet."""

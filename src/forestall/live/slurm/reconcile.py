@@ -2,8 +2,9 @@
 
 The engine knows whole nodes. A job that shares a node with others is not its matter: the node is
 told as taken out of service until the last of them ends by its limit. A job is its matter while it
-may start (not held, not waiting for another job) or runs on nodes of its own. A node that is down
-counts as failed once no job holds it any more: Slurm takes it from its jobs within a minute or two.
+may start (not held, not waiting for another job, not stopped by its partition) or runs on nodes of
+its own. A node that is down counts as failed once no job holds it any more: Slurm takes it from its
+jobs within a minute or two.
 
 A first look, from no beliefs, gives events that build the same running jobs and nodes as all looks
 before it would have.
@@ -20,9 +21,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from forestall.model.cluster.nouns import ClusterJob, ClusterNode, ClusterView
-from forestall.model.events import Event, EventKind
-from forestall.model.nodes import NodeSet
+from forestall.core.model.events import Event, EventKind
+from forestall.core.model.nodes import NodeSet
+from forestall.live.slurm.limits import STOPS
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterNode, ClusterView
+from forestall.slurm.records.task_lists import task_id
 
 UNLIMITED: Final = 30 * 86_400
 """Seconds that a job without a limit is reckoned to last."""
@@ -33,7 +36,7 @@ HOLDS_NODES: Final = frozenset(
 )
 """States and flags of a job that holds nodes."""
 _NOT_BEFORE: Final = "BeginTime"
-_NOT_YET: Final = frozenset({"Dependency", "DependencyNeverSatisfied", _NOT_BEFORE})
+_NOT_YET: Final = frozenset({"Dependency", "DependencyNeverSatisfied", _NOT_BEFORE}) | STOPS
 """Reasons why a job may not start whatever is free."""
 _AGAIN: Final = 600
 """s that a job waits at most because it was queued again; one that waits longer was told to."""
@@ -43,6 +46,8 @@ _ENDS: Final = {"COMPLETED": EventKind.FINISHED, "CANCELLED": EventKind.CANCELLE
 
 _GRAINS: Final = (3600, 900, 300, 60, 15, 5)
 """s; each is a multiple of the next, so that jobs of all lengths share moments."""
+MOST_TASKS: Final = 100
+"""So many waiting tasks of one array are planned for; the others come as these start."""
 _SHARE: Final = 50
 """A grain is an n-th of a job's length at most."""
 
@@ -243,7 +248,21 @@ def _picture(beliefs: Beliefs, seen: ClusterView, now: int, ours: frozenset[str]
     for key in [key for key, job in waiting.items() if job.node_count > len(known)]:
         strange.append(f"job {key}")
         del waiting[key]
+    waiting = _tasks(waiting, seen)
     return _Picture(waiting, running, away, _planned(seen, known, ours, now), tuple(strange))
+
+
+def _tasks(waiting: Mapping[int, ClusterJob], seen: ClusterView) -> dict[int, ClusterJob]:
+    """Return who waits, with an entry for each task of an array that may run beside those that run,
+    up to `MOST_TASKS`; none of an array that runs as many as it may."""
+    running = Counter(job.array for job in seen.jobs.values() if job.array and holds_nodes(job))
+    found = dict[int, ClusterJob]()
+    for key, job in waiting.items():
+        most = min(job.tasks, MOST_TASKS)
+        if job.array and job.at_once:
+            most = min(most, job.at_once - running[job.array])
+        found |= {task_id(key, k) if k else key: job for k in range(most)}
+    return found
 
 
 def _away(node: ClusterNode | None, busy: bool, shared: int | None) -> Away | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from forestall.core.model.quotes import DecileRecord
 from forestall.live.ledger.store import LiveLedger, SettledPromise
-from forestall.model.quotes import DecileRecord
-from forestall.predict.turnaround.books.correction import Correction
+from forestall.site.learning.turnaround.books.correction import Correction
 
 TENTHS: Final = 10
 

@@ -1,7 +1,8 @@
 """What a look shows to the guard: whose a node, a job and a reservation are, and what they do.
 
 A job carries a promise where its comment has the promise's tag and it is the owner's; of several
-such jobs (a user may copy a comment) the one with the lowest number does.
+such jobs (a user may copy a comment) the one with the lowest number does. Of a promise whose owner
+submits its job the tag must be sealed, and the first job that was seen with it is the only one.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from forestall.core.model.marks import RESERVATION
 from forestall.live.guard.sight import ClusterSight, JobSight, NodeSight, ReservationSight
 from forestall.live.slurm.reconcile import holds_nodes
-from forestall.model.cluster.marks import RESERVATION
-from forestall.model.cluster.nouns import (
+from forestall.live.slurm.submissions import OwnerJob
+from forestall.slurm.cluster.nouns import (
     ClusterJob,
     ClusterNode,
     ClusterReservation,
@@ -26,25 +28,38 @@ _AS_MADE: Final = frozenset({"FLEX", "REPLACE_DOWN"})
 different ways."""
 
 
-def carriers(seen: ClusterView, owners: Mapping[str, str]) -> dict[str, ClusterJob]:
+def carriers(
+    seen: ClusterView, owners: Mapping[str, str], claims: Mapping[str, OwnerJob] | None = None
+) -> dict[str, ClusterJob]:
     """Return the job that carries each promise, where it is seen.
 
     owners : of promises, by their ids
+    claims : which job may carry a promise whose owner submits it: one with its seal, and once one
+        was seen, that one alone
     """
     found: dict[str, ClusterJob] = {}
     for job in sorted(seen.jobs.values(), key=lambda one: one.id):
-        name = job.mark.promise
-        if name and owners.get(name) == job.user and not job.array:
+        name, seal = job.mark.promise, job.mark.seal
+        if not name or owners.get(name) != job.user:
+            continue
+        claim = (claims or {}).get(name)
+        if claim is None:
+            is_it = not seal and not job.array
+        else:
+            is_it = seal == claim.seal and claim.number in (0, job.id)
+        if is_it:
             found.setdefault(name, job)
     return found
 
 
-def sight_of(seen: ClusterSnapshot, owners: Mapping[str, str]) -> ClusterSight:
+def sight_of(
+    seen: ClusterSnapshot, owners: Mapping[str, str], claims: Mapping[str, OwnerJob] | None = None
+) -> ClusterSight:
     """Return a look as the guard needs it; it is as old as its first question.
 
-    owners : of all promises that may have a job or a reservation there
+    owners, claims : as for `carriers`, of all promises that may have a job or a reservation there
     """
-    carried = {job.id: name for name, job in carriers(seen, owners).items()}
+    carried = {job.id: name for name, job in carriers(seen, owners, claims).items()}
     busy, counted, others = set[str](), set[str](), set[str]()
     for job in seen.jobs.values():
         if holds_nodes(job):

@@ -4,7 +4,7 @@ A job is taken in when it is first seen to wait for nothing but nodes, or to run
 then, or could first start. Its start and its end are told with the times that Slurm gives, not
 before those of the look before. Of each job that is seen as it comes the book also says what it
 would have been promised, for probabilities spread evenly: by what became of these it corrects what
-it says (`forestall.predict.turnaround.book`).
+it says (`forestall.site.learning.turnaround.book`).
 
 A book keeps every job that it was told of. So that a year takes no more memory than a month, a
 second one is told the same beside the first one once that has learned from many jobs, and takes its
@@ -16,12 +16,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final, NamedTuple
 
+from forestall.live.quotes.offers import WantedJob
 from forestall.live.slurm.reconcile import holds_nodes, may_start
-from forestall.model.cluster.nouns import ClusterJob, ClusterRun, ClusterSnapshot
-from forestall.predict.turnaround.book import CompletionBook, Event
-from forestall.predict.turnaround.tasks import FAILURES, TAKEN
+from forestall.site.learning.turnaround.book import CompletionBook
+from forestall.site.learning.turnaround.books.checks import Event
+from forestall.site.learning.turnaround.tasks import FAILURES, TAKEN
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterRun, ClusterSnapshot
 
 GENERATION: Final = 20_000
 """Ended jobs from which a book has learned when the next one is begun."""
@@ -86,6 +89,8 @@ class SiteBook:
         }
         self._over: dict[int, int] = {}
         """When jobs ended that are still seen, and are known to have."""
+        self.asking = Lock()
+        """Held by whoever asks or saves the book: an answer changes it for a moment."""
 
     @property
     def ended(self) -> int:
@@ -100,6 +105,18 @@ class SiteBook:
         self._began = seen.began
         self._over = {key: end for key, end in self._over.items() if key in seen.jobs}
         self._succeed()
+
+    def probability_by(self, job: WantedJob, deadline: int, now: int) -> float | None:
+        """Return with which probability a job that is submitted now and held by nothing is done by
+        a deadline; None where that is over."""
+        now = max(now, self.book.now)
+        if now >= deadline:
+            return None
+        quotes = self.book.ask(
+            now, nodes=job.nodes, limit=job.time, user=job.user, name=job.name,
+            partition=job.partition, deadlines=[deadline],
+        )  # fmt: skip
+        return quotes[0].probability
 
     # --------------------------------------------------------------------------- what is new
 

@@ -13,8 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from forestall.core.model.faults import WriteError, WriteFault
+from forestall.core.model.live.intents import Intent
+from forestall.core.model.marks import reservation_name
 from forestall.live.act.actor import Effect
-from forestall.model.cluster.actions import (
+from forestall.slurm.cluster.actions import (
     Action,
     DrainNode,
     ReserveNode,
@@ -22,11 +25,8 @@ from forestall.model.cluster.actions import (
     Submit,
     Unreserve,
 )
-from forestall.model.cluster.cluster import LiveCluster
-from forestall.model.cluster.faults import WriteError, WriteFault
-from forestall.model.cluster.marks import reservation_name
-from forestall.model.cluster.standing import Standing
-from forestall.model.live.intents import Intent
+from forestall.slurm.cluster.cluster import LiveCluster
+from forestall.slurm.cluster.standing import Standing
 
 MARGIN: Final = 1200
 """s beyond a test's time for which it is waited for: a job on the node may have to end first."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from forestall.live.guard.sight import ClusterSight
 from forestall.live.slurm.mind import Mind, PlannedRun
-from forestall.live.slurm.outlook import NodeForecast
 from forestall.live.slurm.plans import Plans
-from forestall.model.cluster.nouns import ClusterJob, ClusterSnapshot
+from forestall.prediction.watching.foreseen import NodeForecast
+from forestall.slurm.cluster.nouns import ClusterJob, ClusterSnapshot
 
 DAY: Final = 86_400
 
@@ -26,6 +26,7 @@ class ControllerView:
     plans : where and when jobs run or will, by number; none of those that nobody has a place for
     carried : the job of each promise, where it is seen
     lasting : probability that a node of which no failure is foreseen does not fail within a day
+    stray : why jobs with a tag carry no promise, by number
     """
 
     seen: ClusterSnapshot
@@ -34,6 +35,7 @@ class ControllerView:
     plans: Mapping[int, PlannedRun]
     carried: Mapping[str, ClusterJob]
     lasting: float
+    stray: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def looked(self) -> int:
@@ -47,7 +49,8 @@ def view_of(
     mind: Mind,
     carried: Mapping[str, ClusterJob],
     lasting: float,
+    stray: Mapping[int, str],
 ) -> ControllerView:
     """Return what is known after a cycle."""
     plans = Plans(seen.jobs, mind)
-    return ControllerView(seen, sight, dict(mind.outlook), plans, dict(carried), lasting)
+    return ControllerView(seen, sight, dict(mind.outlook), plans, dict(carried), lasting, stray)

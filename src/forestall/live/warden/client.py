@@ -6,6 +6,8 @@ import socket
 from pathlib import Path
 from typing import Final
 
+from forestall.core.model.errors import InputError
+from forestall.core.model.live.intents import Intent
 from forestall.live.act.actor import Effect, NotCarriedOutError
 from forestall.live.warden.protocol import (
     Ask,
@@ -17,8 +19,6 @@ from forestall.live.warden.protocol import (
     read_line,
     reply_of,
 )
-from forestall.model.errors import InputError
-from forestall.model.live.intents import Intent
 
 WAIT: Final = 60.0
 """s for an answer: a warden runs Slurm's commands meanwhile."""

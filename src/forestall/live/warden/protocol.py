@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from forestall.core.files.documents import json_of
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.live.canonical import canonical
+from forestall.core.model.live.intents import Intent
 from forestall.live.act.actor import Effect
-from forestall.model.errors import ParameterError
-from forestall.model.live.canonical import canonical
-from forestall.model.live.intents import Intent
-from forestall.traces.files.documents import json_of
 
 VERSION: Final = 1
 LONGEST: Final = 64 * 1024

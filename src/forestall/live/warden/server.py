@@ -17,6 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from forestall.core.model.errors import ForestallError, InputError, of_system
+from forestall.core.model.live.intents import MAY, Intent, Role
+from forestall.core.model.units import format_duration
+from forestall.core.show.words import counted
 from forestall.live.act.actor import Actor, Effect, NotCarriedOutError
 from forestall.live.guard.guard import HOUR
 from forestall.live.guard.settings import RoleSettings
@@ -30,8 +34,6 @@ from forestall.live.warden.protocol import (
     read_line,
     request_of,
 )
-from forestall.model.errors import ForestallError, InputError, of_system
-from forestall.model.live.intents import MAY, Intent, Role
 
 PATIENCE: Final = 5.0
 """s for a message of who is connected."""
@@ -137,10 +139,10 @@ class Warden:
         if role.switch == "off":
             return "the warden is switched off"
         if now >= intent.expires:
-            return f"it expired {now - intent.expires} s ago"
+            return f"it expired {format_duration(now - intent.expires)} ago"
         lately = sum(1 for _, at in self._handed if at > now - HOUR)
         if lately >= role.per_hour:
-            return f"{lately} actions within an hour; at most {role.per_hour} allowed"
+            return f"{counted(lately, 'action')} within an hour; at most {role.per_hour} allowed"
         return ""
 
     def _effect(self, intent: Intent) -> Effect:

@@ -5,29 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from forestall._lazy import lazily
-from forestall.app.judge import questions
-from forestall.app.kit.study_result import StudyResult
-from forestall.app.kit.waiting import waiting
+from forestall.core._lazy import lazily
+from forestall.core.kit.study_result import StudyResult
+from forestall.core.kit.waiting import waiting
+from forestall.prediction.judge import questions
 from forestall.public.asked.reliability import LogOptions, reading_of
 
 with lazily():
-    from forestall.app.judge import predict
-    from forestall.app.judge.collection import judge as collection_judge
-    from forestall.app.judge.collection import report as collection_report
-    from forestall.app.judge.jobs import judge as job_judge
-    from forestall.app.judge.jobs import report as job_report
-    from forestall.app.judge.policies import judge as policy_judge
-    from forestall.app.judge.policies import report as policy_report
-    from forestall.app.judge.trials import judge as trial_judge
-    from forestall.app.judge.trials import report as trial_report
+    from forestall.prediction.judge import predict
+    from forestall.prediction.judge.collection import judge as collection_judge
+    from forestall.prediction.judge.collection import report as collection_report
+    from forestall.prediction.judge.jobs import judge as job_judge
+    from forestall.prediction.judge.jobs import report as job_report
+    from forestall.prediction.judge.policies import judge as policy_judge
+    from forestall.prediction.judge.policies import report as policy_report
+    from forestall.prediction.judge.trials import judge as trial_judge
+    from forestall.prediction.judge.trials import report as trial_report
 
 if TYPE_CHECKING:
-    from forestall.app.judge.collection.judge import CollectionStudy
-    from forestall.app.judge.jobs.judge import JobStudy
-    from forestall.app.judge.policies.judge import PolicyStudy
-    from forestall.app.judge.trials.judge import Trial, TrialPlan
-    from forestall.app.kit.progress import Progress
+    from forestall.core.kit.progress import Progress
+    from forestall.prediction.judge.collection.judge import CollectionStudy
+    from forestall.prediction.judge.jobs.judge import JobStudy
+    from forestall.prediction.judge.policies.judge import PolicyStudy
+    from forestall.prediction.judge.trials.judge import Trial, TrialPlan
 
 
 class WindowOptions(TypedDict, total=False):

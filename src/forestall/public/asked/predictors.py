@@ -5,29 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from forestall._lazy import lazily
-from forestall.app.judge.questions import AlarmSettings, How, ScoreQuestion, Stakes
-from forestall.app.kit.study_result import StudyResult
-from forestall.app.kit.waiting import waiting
-from forestall.model.units import parse_duration
+from forestall.core._lazy import lazily
+from forestall.core.kit.study_result import StudyResult
+from forestall.core.kit.waiting import waiting
+from forestall.core.model.units import parse_duration
+from forestall.prediction.judge.questions import AlarmSettings, How, ScoreQuestion, Stakes
 from forestall.public.asked.reliability import LogOptions, reading_of
 
 with lazily():
-    from forestall.app.judge import predict
-    from forestall.app.judge.alarms import judge as alarm_judge
-    from forestall.app.judge.alarms import report as alarm_report
-    from forestall.app.judge.predictors import report as predictor_report
-    from forestall.app.judge.predictors import study as predictor_study
-    from forestall.app.judge.scores import judge as score_judge
-    from forestall.app.judge.scores import report as score_report
+    from forestall.prediction.judge import predict
+    from forestall.prediction.judge.alarms import judge as alarm_judge
+    from forestall.prediction.judge.alarms import report as alarm_report
+    from forestall.prediction.judge.predictors import report as predictor_report
+    from forestall.prediction.judge.predictors import study as predictor_study
+    from forestall.prediction.judge.scores import judge as score_judge
+    from forestall.prediction.judge.scores import report as score_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forestall.app.judge.alarms.judge import AlarmStudy
-    from forestall.app.judge.predictors.study import PredictorStudy
-    from forestall.app.judge.scores.judge import ScoreStudy
-    from forestall.app.kit.progress import Progress
+    from forestall.core.kit.progress import Progress
+    from forestall.prediction.judge.alarms.judge import AlarmStudy
+    from forestall.prediction.judge.predictors.study import PredictorStudy
+    from forestall.prediction.judge.scores.judge import ScoreStudy
 
 
 def assess_predictors(

@@ -5,25 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from forestall._lazy import lazily
-from forestall.app.kit.study_result import StudyResult
-from forestall.app.kit.waiting import waiting
-from forestall.app.site.given import BacktestQuestion, LemonQuestion, RecordOptions, records_of
-from forestall.model.errors import ParameterError
-from forestall.model.units import parse_duration
+from forestall.core._lazy import lazily
+from forestall.core.kit.study_result import StudyResult
+from forestall.core.kit.waiting import waiting
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.units import parse_duration
+from forestall.slurm.sources.given import BacktestQuestion, LemonQuestion, RecordOptions, records_of
 
 with lazily():
-    from forestall.app.site.futures import question, study
-    from forestall.app.site.futures import report as futures_report
-    from forestall.app.site.lemons import worst
-    from forestall.app.site.promises import backtest
+    from forestall.site.futures import question, study
+    from forestall.site.futures import report as futures_report
+    from forestall.site.lemons import worst
+    from forestall.site.promises import backtest
 
 if TYPE_CHECKING:
-    from forestall.app.kit.progress import Progress
-    from forestall.app.site.futures.study import QueueFutures
-    from forestall.app.site.given import GivenRecords
-    from forestall.app.site.lemons.worst import LemonsFound
-    from forestall.app.site.promises.backtest import BacktestFound
+    from forestall.core.kit.progress import Progress
+    from forestall.site.futures.study import QueueFutures
+    from forestall.site.lemons.worst import LemonsFound
+    from forestall.site.promises.backtest import BacktestFound
+    from forestall.slurm.sources.given import GivenRecords
 
 ALLOWED = "files, failures=FILE, or slurm=True"
 
@@ -124,7 +124,7 @@ def backtest_promises(
     Examples
     --------
     >>> import forestall as fs
-    >>> from forestall.traces.jobs.swf import write_swf
+    >>> from forestall.logs.jobs.swf import write_swf
     >>> write_swf(fs.generate_jobs(32, 1, count=400, load=0.8), "jobs.swf")
     >>> found = fs.backtest_promises("jobs.swf", warm_up=100, learn=False)
     >>> found.to_dict()["jobs"], "probability" in found.table.columns

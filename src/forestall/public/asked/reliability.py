@@ -5,34 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from forestall._lazy import lazily
-from forestall.app.kit.study_result import StudyResult
-from forestall.app.kit.waiting import waiting
-from forestall.app.reliability.questions import (
+from forestall.core._lazy import lazily
+from forestall.core.kit.study_result import StudyResult
+from forestall.core.kit.waiting import waiting
+from forestall.core.model.errors import ParameterError
+from forestall.reliability.report.questions import (
     FailureStudySettings,
     IntervalQuestion,
     SparesQuestion,
 )
-from forestall.app.site.given import RecordOptions, records_of
-from forestall.model.errors import ParameterError
+from forestall.slurm.sources.given import RecordOptions, records_of
 
 with lazily():
-    from forestall.app.reliability import interval as intervals
-    from forestall.app.reliability import spares as spare_nodes
-    from forestall.app.reliability.design import design as app_design
-    from forestall.app.reliability.design import report as design_report
-    from forestall.app.reliability.failures import report, study
-    from forestall.app.site.nodes import failure_rate
+    from forestall.reliability.report import failure_rate
+    from forestall.reliability.report import interval as intervals
+    from forestall.reliability.report import spares as spare_nodes
+    from forestall.reliability.report.design import design as app_design
+    from forestall.reliability.report.design import report as design_report
+    from forestall.reliability.report.failures import report, study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forestall.app.kit.progress import Progress
-    from forestall.app.reliability.design.report import DesignAnswer
-    from forestall.app.reliability.failures.study import FailureStudy
-    from forestall.app.reliability.interval import IntervalAnswer
-    from forestall.app.reliability.spares import SparesAdvice
-    from forestall.app.site.nodes.failure_rate import MeasuredRate
+    from forestall.core.kit.progress import Progress
+    from forestall.reliability.report.design.report import DesignAnswer
+    from forestall.reliability.report.failure_rate import MeasuredRate
+    from forestall.reliability.report.failures.study import FailureStudy
+    from forestall.reliability.report.interval import IntervalAnswer
+    from forestall.reliability.report.spares import SparesAdvice
 
 Duration = str | float
 """A duration: text such as ``"5m"``, or seconds."""
@@ -194,6 +194,7 @@ def study_failures(
     seed: int = 1,
     level: float = 0.95,
     unit: Literal["s", "min", "h", "d"] = "h",
+    years: Literal["calendar", "age", "own"] | None = None,
     progress: Progress | None = None,
     **reading: Unpack[LogOptions],
 ) -> StudyResult[FailureStudy]:
@@ -207,6 +208,8 @@ def study_failures(
     draws : samples to draw for p-values of fits; 0: none
     seed, level : of draws; of intervals
     unit : of gaps
+    years : of the calendar, of age (from each node's start of service), or from each node's own
+        first failure; None: of the calendar where the log has dates, else of age
     progress : called periodically with steps done and all steps; None: a notebook shows a bar
     reading : which rows of the log: system, start, days, fold_nodes, failure_format, strict
 
@@ -232,7 +235,7 @@ def study_failures(
     True
     """
     chosen = None if families is None else tuple(families)
-    asked = FailureStudySettings(clock, chosen, draws, seed, level, unit)
+    asked = FailureStudySettings(clock, chosen, draws, seed, level, unit, years)
     with waiting(progress, "steps") as bar:
         found = study.study(
             Path(log), reading_of(reading), asked, bar or (lambda done, total: None)

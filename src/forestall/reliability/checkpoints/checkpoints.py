@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.checkpoints.completion import (
     MOST_SEGMENTS,
     assumes,
     stretches_along,
     stretches_at,
 )
+from forestall.reliability.checkpoints.completion_grid import Stretch
 from forestall.reliability.checkpoints.segments import CheckpointPlan, waste
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.registry import lifetime as law_of
@@ -173,9 +174,16 @@ def mean_completion(
     if system.rate is None and not carried(system):
         return plan.unhindered + waste(plan, system, system.after_failure()).mean
     if system.rate is not None:
-        stretches = stretches_at(plan, system.rate)
-    else:
-        stretches = stretches_along(plan, system, clock)
+        return _mean_of(plan, stretches_at(plan, system.rate))
+    return mean_completion_along(plan, clock or FailureClock(system, 4 * plan.unhindered))
+
+
+def mean_completion_along(plan: CheckpointPlan, clock: FailureClock) -> float:
+    """Return the mean completion time of a job whose failures come as a clock has them."""
+    return _mean_of(plan, stretches_along(plan, clock))
+
+
+def _mean_of(plan: CheckpointPlan, stretches: list[Stretch]) -> float:
     total = 0.0
     with np.errstate(over="ignore"):
         for law, length, count in stretches:

@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.checkpoints.completion_grid import (
     Grid,
     Stretch,
@@ -270,7 +270,8 @@ def completion_of(
         return _memoryless(plan, stretches, system, "constant failure rate", points)
     if carried(system):
         method = "approximation: Poisson failures whose rate follows the ages"
-        return _memoryless(plan, stretches_along(plan, system), system, method, points)
+        clock = FailureClock(system, 4 * plan.unhindered)
+        return _memoryless(plan, stretches_along(plan, clock), system, method, points)
     if plan.segments > MOST_SEGMENTS:
         raise ParameterError(
             "interval", plan.interval, f"at most {MOST_SEGMENTS} checkpoints where failures "
@@ -384,12 +385,9 @@ def stretches_at(plan: CheckpointPlan, rate: float) -> list[Stretch]:
     return [*whole, Stretch(law, plan.last, 1)]
 
 
-def stretches_along(
-    plan: CheckpointPlan, system: SystemLifetime, clock: FailureClock | None = None
-) -> list[Stretch]:
+def stretches_along(plan: CheckpointPlan, clock: FailureClock) -> list[Stretch]:
     """Return the segments of a plan with the failure rates of when they are expected to be worked
-    on; `clock` where it is known already."""
-    clock = clock or FailureClock(system, 4 * plan.unhindered)
+    on."""
     time, done, found = 0.0, 0, []
     while done < plan.segments:
         last = done == plan.segments - 1

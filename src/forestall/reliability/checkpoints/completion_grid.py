@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.checkpoints.segments import Attempt, CheckpointPlan
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.systems.ageing import SystemLifetime

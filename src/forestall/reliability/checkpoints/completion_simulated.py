@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Floats, Ints
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.checkpoints.segments import CheckpointPlan
 from forestall.reliability.systems.ageing import FailureClock, SystemLifetime, carried
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.checkpoints.checkpoints import best_long_run, long_run_efficiency
 from forestall.reliability.systems.ageing import SystemLifetime
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.systems.ageing import SystemLifetime
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.systems.ageing import seconds
 
 DAY = 86_400.0

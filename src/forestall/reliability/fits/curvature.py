@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Floats
+from forestall.core.model.arrays import Bools, Floats
 from forestall.reliability.fits.newton import constrained, information
 from forestall.reliability.fits.redraw import Fit
 from forestall.reliability.lifetimes.base import POSITIVE

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Bools, Floats
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Bools, Floats
+from forestall.core.model.errors import ParameterError
+from forestall.core.show.result import ShownResult
 from forestall.reliability.fits.goodness import goodness
 from forestall.reliability.fits.intervals import confidence_intervals
 from forestall.reliability.fits.newton import information, slopes
@@ -28,14 +29,13 @@ from forestall.reliability.fits.told import report_of_fits
 from forestall.reliability.lifetimes.base import Family, Lifetime
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import family_of
-from forestall.show.result import ShownResult
 
 with lazily():
     import polars as pl
 
 if TYPE_CHECKING:
+    from forestall.core.show.report import Report
     from forestall.reliability.fits.goodness import Goodness
-    from forestall.show.report import Report
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Bools, Floats, Ints
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.fits.redraw import Fit, RedrawnGaps, Scheme
 from forestall.reliability.lifetimes.batch import Fittable
 

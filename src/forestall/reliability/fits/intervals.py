@@ -26,22 +26,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri, ndtri, stdtrit
 
-from forestall.model.arrays import Bools, Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Bools, Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.fits.bootstrap import bootstrap
-from forestall.reliability.fits.curvature import (
-    STEP,
-    in_unit,
-    slope_of_log_mean,
-    spread,
-    value_at,
-)
-from forestall.reliability.fits.newton import (
-    EDGES,
-    constrained,
-    maximise,
-    unconstrained,
-)
+from forestall.reliability.fits.curvature import STEP, in_unit, slope_of_log_mean, spread, value_at
+from forestall.reliability.fits.newton import EDGES, constrained, maximise, unconstrained
 from forestall.reliability.fits.redraw import Fit
 from forestall.reliability.lifetimes.base import Kind
 from forestall.reliability.lifetimes.batch import Batch, Derivatives, Fittable

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Bools, Floats
+from forestall.core.model.arrays import Bools, Floats
 from forestall.reliability.lifetimes.base import POSITIVE, Kind
 from forestall.reliability.lifetimes.batch import Batch, Derivatives, Fittable
 

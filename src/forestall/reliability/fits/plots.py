@@ -7,18 +7,28 @@ Nelson and Aalen's estimate, so right-censored gaps count for what is known of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Floats, Ints
+from forestall.core.model.errors import ParameterError
+from forestall.core.show.style import (
+    DASHES,
+    FAINT,
+    GREY,
+    INK,
+    LINES,
+    MARKERS,
+    dress,
+    legend,
+    new_figure,
+)
 from forestall.reliability.fits.redraw import Fit
 from forestall.reliability.fits.sample import Sample
 from forestall.reliability.history.life_table import hazard_of, survival_of
-from forestall.show.style import DASHES, FAINT, GREY, INK, LINES, MARKERS, dress, legend, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +36,7 @@ if TYPE_CHECKING:
 
 SQUARE: Final = (5.6, 5.4)
 WIDE: Final = (8.0, 4.6)
+PARTS_A_ROW: Final = 4
 MOST_POINTS: Final = 600
 WIDE_RANGE: Final = 50.0
 """From this ratio of long gaps (0.95 quantile) to short (0.05) on, time is drawn to a log scale."""
@@ -56,6 +67,32 @@ def plot_pp(
     place.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     dress(place, title, "Share failed, observed", "Share failed, fitted")
     return _finished(place)
+
+
+def plot_pp_each(fits: Mapping[str, Sequence[Fit]], *, title: str = "P-P plots") -> Figure:
+    """Draw a small P-P plot of each part of a sample: its name, and the fits to it, alike for all.
+
+    The parameters of the first fit of each part stand in its plot.
+    """
+    columns = min(PARTS_A_ROW, len(fits))
+    rows = -(-len(fits) // columns)
+    figure = new_figure((2.35 * columns + 0.6, 2.5 * rows + 0.8))
+    places = np.atleast_1d(figure.subplots(rows, columns, sharex=True, sharey=True)).ravel()
+    for axes, (name, laws) in zip(places, fits.items(), strict=False):
+        axes.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, zorder=1)
+        for k, law in enumerate(laws):
+            _line(axes, *probabilities(law), k, _label(law))
+        told = "\n".join(f"{key} {value:.3g}" for key, value in laws[0].lifetime.params.items())
+        axes.text(0.03, 0.97, told, transform=axes.transAxes, va="top", fontsize=8.5, color=INK)
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+        dress(axes, name)
+    for axes in places[len(fits) :]:
+        axes.set_axis_off()
+    legend(places[0], loc="lower right", bbox_to_anchor=(1.03, 0.0), ncols=1)
+    figure.supxlabel("Share failed, observed", fontsize=9, color=INK)
+    figure.supylabel("Share failed, fitted", fontsize=9, color=INK)
+    figure.suptitle(title, x=0.02, ha="left", fontsize=10.5, color=INK, fontweight="bold")
+    return figure
 
 
 def plot_qq(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
+from forestall.core.show.result import ShownResult
 from forestall.reliability.fits.estimate import Fitted, fit_sample
 from forestall.reliability.fits.goodness import Goodness, goodness, statistics
 from forestall.reliability.fits.redraw import RedrawnGaps
@@ -20,13 +21,12 @@ from forestall.reliability.fits.told import report_of_fits
 from forestall.reliability.lifetimes.base import Family
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.registry import FAMILIES, family_of
-from forestall.show.result import ShownResult
 
 with lazily():
     import polars as pl
 
 if TYPE_CHECKING:
-    from forestall.show.report import Report
+    from forestall.core.show.report import Report
 
 
 RankBy = Literal["aic", "aicc", "bic", "loglik", "ks", "ad"]

@@ -22,13 +22,13 @@ from typing import Protocol
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Floats, Ints
+from forestall.core.model.arrays import Bools, Floats, Ints
+from forestall.core.streams import stream
 from forestall.reliability.fits.sample import Sample
 from forestall.reliability.fits.solve import solve
 from forestall.reliability.history.life_table import FailureSteps
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, BatchPart, Fittable
-from forestall.traces.streams import stream
 
 TOLERANCE = 1e-5
 """What refitted log-likelihoods may lack of their maximum: parameters are then within a hundredth

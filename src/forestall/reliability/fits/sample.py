@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Bools, Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Family
 from forestall.reliability.lifetimes.batch import Batch, BatchPart
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.fits.newton import TOLERANCE, Solution, maximise
 from forestall.reliability.fits.threshold import solve_threshold
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, Fittable

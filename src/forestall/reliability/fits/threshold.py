@@ -23,7 +23,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.fits.newton import Solution
 from forestall.reliability.lifetimes.batch import Batch, BatchPart, Fittable
 from forestall.reliability.lifetimes.weibull import WEIBULL

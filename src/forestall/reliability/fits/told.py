@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from forestall.core.show.blocks import Figure, Listing, Table
+from forestall.core.show.facts import Fact
+from forestall.core.show.report import Report, Section
 from forestall.reliability.fits import plots
-from forestall.show.blocks import Figure, Listing, Table
-from forestall.show.facts import Fact
-from forestall.show.report import Report, Section
 
 if TYPE_CHECKING:
     from forestall.reliability.fits.redraw import Fit

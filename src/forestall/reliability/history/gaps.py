@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Bools, Floats, Ints
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Bools, Floats, Ints
 
 with lazily():
     import polars as pl

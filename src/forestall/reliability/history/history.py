@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.cleaning import Cleaning
-from forestall.model.errors import ParameterError
-from forestall.model.failures import Failures
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Bools, Floats, Ints
+from forestall.core.model.cleaning import Cleaning
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.failures import Failures
 from forestall.reliability.history.gaps import Gaps, NodeYears, gaps_of
 from forestall.reliability.history.observed import Observed
 from forestall.reliability.history.outages import NodeOutages, joined_up, outages_of, running_end

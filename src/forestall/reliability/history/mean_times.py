@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from forestall._lazy import lazily
+from forestall.core._lazy import lazily
 from forestall.reliability.history.rates import PER, checked_level, compound_interval
 
 with lazily():

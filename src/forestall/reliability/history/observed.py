@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats, Ints
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Floats, Ints
+from forestall.core.model.errors import ParameterError
 
 Truncation = Literal["time", "failure"]
 

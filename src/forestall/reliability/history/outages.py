@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Ints
+from forestall.core.model.arrays import Bools, Ints
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv, ndtri
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.history.observed import Observed, Truncation
 from forestall.reliability.history.rates import checked_level
 from forestall.reliability.roots import root as find_root

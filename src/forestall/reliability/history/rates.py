@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Floats, Ints
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Floats, Ints
+from forestall.core.model.errors import ParameterError
 
 with lazily():
     import polars as pl

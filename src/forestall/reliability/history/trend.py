@@ -30,9 +30,9 @@ from typing import Final, Literal
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Floats, Ints
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Floats, Ints
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.history.observed import Observed, Truncation
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
 

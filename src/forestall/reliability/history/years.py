@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forestall.model.arrays import Ints
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Ints
+from forestall.core.model.errors import ParameterError
 
 DAY = 86_400
 YEAR = 365.25

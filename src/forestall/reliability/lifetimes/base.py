@@ -14,8 +14,8 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 
 Kind = Literal["scale", "rate", "location", "logscale", "shape", "real", "share"]
 """What a parameter is, which says how it changes with the unit of time and where it may lie.

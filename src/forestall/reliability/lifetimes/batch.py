@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Bools, Floats
+from forestall.core.model.arrays import Bools, Floats
 from forestall.reliability.lifetimes.base import Family
 
 Derivatives = tuple[Floats, Floats, Floats]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.lifetimes.base import Kind
 from forestall.reliability.lifetimes.batch import Batch, ByHazard, Derivatives
 from forestall.reliability.lifetimes.climb import climb, climb_from

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Floats
+from forestall.core.model.arrays import Bools, Floats
 from forestall.reliability.lifetimes.batch import Batch, Derivatives
 
 Slopes = Callable[[Batch, Floats], Derivatives]

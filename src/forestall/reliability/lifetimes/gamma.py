@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma, gammaincinv, gammaln, lambertw
 
-from forestall.model.arrays import Bools, Floats
+from forestall.core.model.arrays import Bools, Floats
 from forestall.reliability.lifetimes.batch import Batch, BatchPart, Climbing, Derivatives, Fittable
 from forestall.reliability.lifetimes.climb import climb_from
 from forestall.reliability.lifetimes.incomplete import (

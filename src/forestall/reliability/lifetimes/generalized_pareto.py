@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import Batch, BatchPart, ByHazard, Derivatives
 from forestall.reliability.lifetimes.climb import climb
 from forestall.reliability.lifetimes.stretched import Six, StretchedStandard, chained, moved, sums

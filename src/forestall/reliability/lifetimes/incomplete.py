@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma, gammainc, gammaincc, gammaln, zeta
 
-from forestall.model.arrays import Bools, Floats
+from forestall.core.model.arrays import Bools, Floats
 
 Three = tuple[Floats, Floats, Floats]
 """A value and its first and second derivative by the shape."""

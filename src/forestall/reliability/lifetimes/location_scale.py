@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, Derivatives, Fittable
 from forestall.reliability.lifetimes.standard import (
     EULER,

@@ -17,8 +17,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Bools, Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Bools, Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, Climbing, Derivatives, Fittable
 from forestall.reliability.lifetimes.climb import climb
 

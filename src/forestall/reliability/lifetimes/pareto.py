@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import Batch, BatchPart, Fittable
 
 

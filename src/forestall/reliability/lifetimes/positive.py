@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfcx, log_ndtr, ndtri
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, BatchPart, Derivatives, Fittable
 
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)

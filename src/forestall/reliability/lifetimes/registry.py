@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Family, Lifetime
 from forestall.reliability.lifetimes.batch import Fittable
 from forestall.reliability.lifetimes.gamma import GAMMAS

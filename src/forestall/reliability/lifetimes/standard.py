@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtri
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 
 Terms = tuple[Floats, Floats, Floats]
 """A logarithm and its first two derivatives."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, BatchPart, Derivatives
 
 Six = tuple[Floats, Floats, Floats, Floats, Floats, Floats]

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Floats
+from forestall.core.model.arrays import Floats
 from forestall.reliability.lifetimes.batch import BLOCK, Batch, Derivatives, Fittable
 from forestall.reliability.lifetimes.location_scale import (
     ShapeScale,

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincc, gammaincinv, ndtri
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Floats, Ints
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Floats, Ints
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.history.history import History
 from forestall.reliability.history.rates import checked_level
 

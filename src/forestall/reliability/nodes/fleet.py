@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.site.coded import Coded
-from forestall.model.site.job_records import NEVER
-from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, NATURES, UNCLEAR
+from forestall.core.model.arrays import Bools, Floats, Ints
+from forestall.core.model.coded import Coded
+from forestall.core.model.job_records import NEVER
 from forestall.reliability.history.history import DAY, History
 from forestall.reliability.history.outages import NodeOutages, running_end
+from forestall.slurm.records.node_events import ADMINISTRATIVE, FAULT, NATURES, UNCLEAR
 
 if TYPE_CHECKING:
-    from forestall.model.failures import Failures
-    from forestall.model.site.node_events import NodeEvents
+    from forestall.core.model.failures import Failures
+    from forestall.slurm.records.node_events import NodeEvents
 
 
 WITHIN: Final = 300

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Bools, Floats, Ints
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.history.mean_times import Interval
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
 from forestall.reliability.nodes.fleet import WatchedNodes

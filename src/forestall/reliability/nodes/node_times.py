@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Bools, Floats, Ints
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.fits.ranking import fit_all
 from forestall.reliability.history.life_table import kaplan_meier
 from forestall.reliability.history.mean_times import (

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, digamma, gammaincc, gammaincinv, gammaln
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Bools, Floats, Ints
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.history.history import History
 from forestall.reliability.history.rates import PER, checked_level, poisson_interval
 from forestall.reliability.roots import root

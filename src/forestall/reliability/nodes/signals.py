@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.errors import ParameterError
-from forestall.model.site.coded import Coded
-from forestall.model.site.hostlist import expand
-from forestall.model.site.job_records import NEVER
-from forestall.model.site.node_events import ADMINISTRATIVE, FAULT, NATURES
+from forestall.core.model.arrays import Bools, Floats, Ints
+from forestall.core.model.coded import Coded
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.hostlist import expand
+from forestall.core.model.job_records import NEVER
+from forestall.slurm.records.node_events import ADMINISTRATIVE, FAULT, NATURES
 
 if TYPE_CHECKING:
-    from forestall.model.site.accounting import Accounting
-    from forestall.model.site.node_events import NodeEvents
+    from forestall.slurm.records.accounting import Accounting
+    from forestall.slurm.records.node_events import NodeEvents
 
 
 NODE_FAIL: Final = "NODE_FAIL"

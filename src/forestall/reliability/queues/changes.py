@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
-from forestall.model.units import format_duration
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.units import format_duration
 from forestall.reliability.checkpoints.checkpoints import best_long_run, checkpoint_interval
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.queues.queues import Queue, job_failure, resized

@@ -1,4 +1,5 @@
-"""A mix of jobs, as kinds with weights, and how long it waits in queues with so many slots."""
+"""A mix of jobs, as kinds with weights: its best limits, and how long it waits in queues with so
+many slots."""
 
 from __future__ import annotations
 
@@ -8,11 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Floats, Ints
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Bools, Floats, Ints
+from forestall.core.model.errors import ParameterError
 
 LogNode = Callable[[Floats], Floats]
 """The logarithm of one node's survival, for an array of times (s)."""
+
+
+_RUN_TIMES = 400
 
 
 @dataclass(frozen=True)
@@ -89,3 +93,34 @@ def erlang_c(servers: int, load: float) -> float:
     for k in range(1, servers + 1):
         blocked = load * blocked / (k + load * blocked)
     return servers * blocked / (servers - load * (1 - blocked))
+
+
+def best_limits(mix: JobMix, log_node: LogNode, nodes: float, most: int) -> Floats:
+    """Return the limits, ascending, of the best structures of 1, 2, ... `most` queues of so many
+    nodes, all those of each: least F_job, by dynamic programming over the run times.
+
+    With j the last job of the k-th queue: D_k(j) = min over i < j of D_{k-1}(i) + F(t_j) W(i, j],
+    W the jobs between. Of more than 400 run times, quantiles by jobs.
+    """
+    times, place = np.unique(mix.runtime, return_inverse=True)
+    jobs = np.cumsum(np.bincount(place, mix.weight))
+    if len(times) > _RUN_TIMES:
+        steps = np.searchsorted(jobs, np.linspace(0, jobs[-1], _RUN_TIMES + 1)[1:] * (1 - 1e-12))
+        kept = np.unique(np.append(np.minimum(steps, len(times) - 1), len(times) - 1))
+        times, jobs = times[kept], jobs[kept]
+    failure = -np.expm1(nodes * log_node(times))
+    count = len(times)
+    before = np.concatenate(([0.0], jobs[:-1]))  # jobs not longer than the i-th shortest
+    step = failure[None, :] * (jobs[None, :] - before[:, None])
+    step[np.tril_indices(count, -1)] = np.inf  # a queue from the i-th to the j-th, i <= j
+    best, found, origin = step[0], {count - 1}, [np.zeros(count, dtype=np.int64)]
+    for _ in range(1, min(most, count)):
+        whole = np.concatenate(([np.inf], best[:-1]))[:, None] + step
+        origin.append(whole.argmin(axis=0))
+        best = whole.min(axis=0)
+        last = count - 1
+        for came in origin[:0:-1]:
+            found.add(last)
+            last = int(came[last]) - 1
+        found.add(last)
+    return times[sorted(found)]

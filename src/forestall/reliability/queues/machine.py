@@ -13,10 +13,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from forestall._lazy import lazily
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
-from forestall.model.units import format_duration, parse_duration
+from forestall.core._lazy import lazily
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.units import format_duration, parse_duration
 from forestall.reliability.queues.queues import Queue, RunTimes, job_failure
 from forestall.reliability.systems.pools import failures_of_place, fewest
 from forestall.reliability.systems.systems import (

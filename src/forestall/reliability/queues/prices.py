@@ -5,8 +5,11 @@ A job of a queue has the work of its wall limit. A failure takes it back to its 
 to its start where it takes none; it goes on at once on a spare, or waits for a repair where it has
 none left. All its nodes are paid for meanwhile, spares too.
 
-- Time that it takes: with checkpoints work over the long-run efficiency; without them the integral
-  of R from 0 to T over R(T). After each failure the nodes have the ages of the start again.
+- Failures: a failed node is replaced by a new one, and the others go on to age. So each node fails
+  m(t) times in t on average, m being the renewal function of its law from its age at the start, and
+  the job as many times as all its nodes together.
+- Time that it takes: each stretch of work is repeated until it is done, at the failure rate of its
+  time, as of jobs on nodes of given ages (`forestall.reliability.checkpoints.completion`).
 - Success: no more nodes are lost than there are spares (Equation 24) in the time that the work,
   its checkpoints, and the rework after as many failures as there are spares take.
 - Waiting: failures are taken as Poisson; each beyond the spares waits for one repair.
@@ -19,21 +22,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import pdtrc
 
-from forestall.model.errors import ParameterError
-from forestall.reliability.checkpoints.checkpoints import long_run_efficiency
-from forestall.reliability.queues.changes import JobLife, best_interval
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
+from forestall.reliability.checkpoints.checkpoints import mean_completion_along
+from forestall.reliability.checkpoints.segments import CheckpointPlan
+from forestall.reliability.lifetimes.base import Lifetime
+from forestall.reliability.queues.changes import best_interval
 from forestall.reliability.queues.machine import GroupedMachine
 from forestall.reliability.queues.queues import Queue
-from forestall.reliability.systems.systems import at_most_lost
+from forestall.reliability.systems.ageing import FailureClock, expected_failures
+from forestall.reliability.systems.systems import Age, at_most_lost
 
 HOUR = 3600.0
 _MOST = 10_000
 """Spares that are tried, at most."""
+_FOR_EVER = 1e9
+"""A job that would take so many times its work never ends."""
+_ATTEMPTS, _CELLS = 12, 64
+"""How many times its work an aging job is followed for, and into how many cells that is cut."""
 _PAST = 8
 """How many more spares are tried after the wanted reliability is reached."""
 
@@ -86,6 +97,7 @@ class PricedJob:
     success : probability that no more nodes are lost than there are spares
     hours : from its start to its end, without what it waits, h
     work, checkpoints, rework, spare, waiting : what the job's nodes do; `rework` includes restarts
+    failures : of its nodes on average, from its start to its end
     waits : hours that the job waits for a repair
     energy : kWh
     cost : in the currency of the prices
@@ -102,6 +114,7 @@ class PricedJob:
     rework: float
     spare: float
     waiting: float
+    failures: float
     waits: float
     energy: float
     cost: float
@@ -165,23 +178,69 @@ def _sources(cluster: GroupedMachine, queue: Queue) -> Iterator[tuple[str, Queue
 
 def _runs(cluster: GroupedMachine, queue: Queue) -> Iterator[_TimeHeld]:
     """Yield the job without checkpoints and with them, where it ends."""
-    law, work = JobLife(cluster, queue), queue.limit
-    done = float(law.sf(np.array(work)))
-    if done > 1e-9:
-        held = float(law.integral.up_to(np.array(work))) / done
-        yield _TimeHeld(None, work, max(held, work), (1 - done) / done)
+    work = queue.limit
+    longest = max([work, *(other.limit for other in cluster.queues)])
+    clock = FailureClock(lambda t: mean_failures(cluster, queue, t), _ATTEMPTS * longest)
+    held, failures = unsaved(clock, work)
+    if held < work * _FOR_EVER:
+        yield _TimeHeld(None, work, max(held, work), failures)
     if cluster.checkpoints is None:
         return
-    cost, restart = cluster.checkpoints.cost, cluster.checkpoints.restart
     try:
         interval = best_interval(cluster, queue)
     except ParameterError:  # failures come before any checkpoint is done
         return
-    efficiency = float(long_run_efficiency(cast(Any, law), np.array(interval), cost, restart))
-    if interval < work and efficiency > 1e-9:
-        base = work * (1 + cost / interval)
-        held = max(work / efficiency, base)
-        yield _TimeHeld(interval, base, held, held / law.mean())
+    if interval < work:
+        plan = CheckpointPlan(work, interval, cluster.checkpoints.cost, cluster.checkpoints.restart)
+        held, base = mean_completion_along(plan, clock), plan.unhindered
+        if held < work * _FOR_EVER:
+            yield _TimeHeld(interval, base, max(held, base), float(clock.failures(held)))
+
+
+def unsaved(clock: FailureClock, work: float) -> tuple[float, float]:
+    """Return the mean time until a job without checkpoints is done, and its failures on average.
+
+    Failures come as a Poisson process of the clock's mean. An attempt that begins at s fails in a
+    cell of a grid, and the next one begins there: solved from the end of the grid, after which the
+    last rate holds, to its beginning.
+    """
+    cells = _CELLS
+    step = work / cells
+    mean = clock.failures(step * np.arange((_ATTEMPTS + 1) * cells + 1))
+    count = _ATTEMPTS * cells
+    rate = float(mean[count] - mean[count - cells]) / work
+    with np.errstate(over="ignore"):
+        again = float(np.expm1(rate * work))
+    left = np.full((2, count + cells + 1), again)
+    left[0] = work if rate == 0 else again / rate
+    for begin in range(count - 1, -1, -1):
+        lasts = np.exp(mean[begin] - mean[begin : begin + cells + 1])
+        fails, rises = lasts[:-1] - lasts[1:], np.diff(mean[begin : begin + cells + 1])
+        spent = step * np.where(rises > 1e-9, fails / np.maximum(rises, 1e-9), lasts[:-1])
+        for row, reward in enumerate((spent.sum(), fails.sum())):
+            after = left[row, begin + 1 : begin + cells + 1]
+            next_ones = fails[0] * after[0] / 2 + fails[1:] @ (after[:-1] + after[1:]) / 2
+            left[row, begin] = (reward + next_ones) / (1 - fails[0] / 2)
+    return float(left[0, 0]), float(left[1, 0])
+
+
+def mean_failures(cluster: GroupedMachine, queue: Queue, times: Floats) -> Floats:
+    """Return how many nodes of a job of the queue fail by each of the times (s) on average, each
+    replaced by a new one at once."""
+    total: Floats = np.zeros(np.shape(times))
+    for group, number in cluster.shares(queue):
+        if group.age == "steady":
+            total = total + number * times / group.lifetime.mean()
+        else:
+            total = total + number * _of_node(group.lifetime, group.age, tuple(times.tolist()))
+    return total
+
+
+@lru_cache(maxsize=32)
+def _of_node(law: Lifetime, age: Age, times: tuple[float, ...]) -> Floats:
+    """Return the failures of a place of a node of that age; the same for every queue."""
+    ages = 0.0 if age == "new" else np.asarray(age, dtype=np.float64)
+    return expected_failures(law, np.array(times), ages)
 
 
 def _with_spares(
@@ -202,7 +261,7 @@ def _with_spares(
         cost = price * (held + spare + waiting) + prices.energy * energy + prices.waiting * waits
         yield PricedJob(
             queue.name, source, spares, run.interval, success, run.held / HOUR, work, base - work,
-            held - base, spare, waiting, waits, energy, cost,
+            held - base, spare, waiting, run.failures, waits, energy, cost,
         )  # fmt: skip
         reached += success >= target
         if reached > _PAST:

@@ -17,11 +17,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
-from forestall.model.units import parse_duration
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.units import parse_duration
 from forestall.reliability.lifetimes.base import Lifetime, law_in
 from forestall.reliability.systems.systems import Age, LogSurvival, log_survival
+
+LADDER = tuple(
+    60.0 * minutes
+    for minutes in (
+        *(5, 10, 15, 30, 60, 120, 240, 360, 480, 720, 1080, 1440, 2160, 2880, 4320, 5760, 7200),
+        *(10_080, 14_400, 20_160, 30_240, 43_200, 64_800, 86_400),
+    )
+)
+"""Limits that people set, s: 5 minutes to 60 days."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammainc, gammaincc, gammaincinv
 
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.queues.queues import RunTimes
 
 _POINTS = 48

@@ -20,11 +20,14 @@ Closer limits lower F_job and closer sizes both lower it and raise capacity, but
 with nodes of their own whole slots take capacity back. So the answer is a curve: the structures
 that no other beats in both.
 
-How it is found. Nodes and limits come from candidates that cover the mix. Where all structures of
-up to the wanted number of queues are few enough they are all tried. Else, for each of a row of
-wanted capacities, hill climbing from several starts (a seeded generator draws them) puts one queue
-instead of another, adds one or drops one, and takes the best of all such steps until none
-helps. Every structure that was looked at competes for the curve.
+How it is found. Nodes and limits of the best structures are those of some of the jobs. Where these
+differ in few sizes and run times all of them are candidates; else quantiles, the queues there are,
+and the limits that would be best for queues of one size, which a dynamic program finds. Where all
+structures of up to the wanted number of queues are few enough they are all tried. Else, for each
+of a row of wanted capacities, hill climbing from several starts (the queues there are among them; a
+seeded generator draws others) puts one queue instead of another, adds one or drops one, and takes
+the best of all such steps until none helps. Every structure that was looked at competes for the
+curve, and those on it once more, drawn in to the largest and longest job of each queue.
 """
 
 from __future__ import annotations
@@ -36,28 +39,18 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from forestall.model.arrays import Floats, Ints
-from forestall.model.errors import ParameterError
-from forestall.reliability.queues.job_mix import JobMix, LogNode, turnaround
+from forestall.core.model.arrays import Floats, Ints
+from forestall.core.model.errors import ParameterError
+from forestall.reliability.queues.job_mix import JobMix, LogNode, best_limits, turnaround
 from forestall.reliability.queues.queues import Queue
 
 Progress = Callable[[int, int], None]
-
-LADDER = tuple(
-    60.0 * minutes
-    for minutes in (
-        *(5, 10, 15, 30, 60, 120, 240, 360, 480, 720, 1080, 1440, 2160, 2880, 4320, 5760, 7200),
-        *(10_080, 14_400, 20_160, 30_240, 43_200, 64_800, 86_400),
-    )
-)
-"""Limits that people set, s: 5 minutes to 60 days."""
 
 EXACT = 250_000
 """Up to so many structures all are tried."""
 BATCH = 2048
 TARGETS = 12
 STARTS = 3
-MOST_CELLS = 400
 
 
 @dataclass(frozen=True)
@@ -73,6 +66,7 @@ class Structure:
     capacity : work carried, node-hours per hour
     largest : node-seconds of the largest job admitted, nodes times limit
     turnaround : mean wait and run time at the wanted load, s; inf where it is too much
+    busy : of each queue, the run time in it of a mean job, s
     """
 
     queues: tuple[Queue, ...]
@@ -82,6 +76,7 @@ class Structure:
     capacity: float
     largest: float
     turnaround: float
+    busy: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,7 +111,7 @@ class Candidates:
     """
 
     def __init__(self, mix: JobMix, log_node: LogNode, sizes: Floats, limits: Floats) -> None:
-        self.mix, self.work = mix, mix.work
+        self.mix, self.work, self.log_node = mix, mix.work, log_node
         row = np.searchsorted(sizes, mix.nodes)
         column = np.searchsorted(limits, mix.runtime)
         if int(row.max()) >= len(sizes) or int(column.max()) >= len(limits):
@@ -225,23 +220,56 @@ class Candidates:
             float(rate * self.work),
             max(queue.nodes * queue.limit for queue in queues),
             turnaround(self.mix, place, slots.tolist(), demand),
+            tuple(float(busy[k]) for k in used),
         )
+
+    def drawn_in(self, chosen: Sequence[int]) -> tuple[Candidates, list[int]]:
+        """Return the queues of a structure drawn in to the jobs that go to each, as candidates of
+        their own: no more failures, but jobs may then go to queues of more nodes."""
+        here, row = self, list(chosen)
+        while True:
+            place = here.cost[row].argmin(axis=0)[here.cell]
+            corners = sorted(
+                {
+                    (float(self.mix.nodes[mine].max()), float(self.mix.runtime[mine].max()))
+                    for k in range(len(row))
+                    if bool((mine := place == k).any())
+                }
+            )
+            before = {(float(here.nodes[k]), float(here.limit[k])) for k in row}
+            if before == set(corners):
+                return here, row
+            sizes, limits = (np.unique(axis) for axis in zip(*corners, strict=True))
+            here = Candidates(self.mix, self.log_node, sizes, limits)
+            pairs = list(zip(here.nodes.tolist(), here.limit.tolist(), strict=True))
+            row = [pairs.index(corner) for corner in corners]
+
+    def starting(self, queues: Sequence[Queue]) -> list[int]:
+        """Return the candidates that stand for given queues: of no more nodes and no longer."""
+        found: set[int] = set()
+        for queue in queues:
+            fits = np.flatnonzero((self.nodes <= queue.nodes) & (self.limit <= queue.limit))
+            if len(fits):
+                found.add(int(fits[np.lexsort((self.limit[fits], self.nodes[fits]))[-1]]))
+        return sorted(found)
 
 
 def candidates_of(
-    mix: JobMix, log_node: LogNode, *, sizes: int = 12, limits: int = 14
-) -> Candidates:
-    """Return candidates that cover a mix: sizes of its jobs, and limits that people set."""
-    there = np.unique(np.ceil(mix.nodes))
+    mix: JobMix, log_node: LogNode, *, sizes: int = 12, limits: int = 14,
+    queues: Sequence[Queue] = (),
+) -> Candidates:  # fmt: skip
+    """Return candidates that cover a mix: about so many sizes and run times of its jobs, and what
+    given queues amount to."""
+    nodes, work = np.ceil(mix.nodes), mix.weight * mix.nodes * mix.runtime
+    there, steps = np.unique(nodes), np.unique(mix.runtime)
     if len(there) > sizes:
-        there = _spread(np.ceil(mix.nodes), mix.weight * mix.nodes * mix.runtime, sizes)
-    longest = float(mix.runtime.max())
-    ladder = [step for step in LADDER if step < longest]
-    ladder.append(next((step for step in LADDER if step >= longest), math.ceil(longest)))
-    steps = np.array(ladder)
+        present = [nodes[nodes <= q.nodes].max(initial=0.0) for q in queues]
+        there = np.union1d(_spread(nodes, work, sizes), [n for n in present if n])
     if len(steps) > limits:
-        column = steps[np.searchsorted(steps, mix.runtime)]
-        steps = _spread(column, mix.weight * mix.nodes * mix.runtime, limits)
+        present = [mix.runtime[mix.runtime <= q.limit].max(initial=0.0) for q in queues]
+        best = best_limits(mix, log_node, float(nodes.max()), 3)
+        steps = np.union1d(_spread(mix.runtime, work, limits - len(best)), best)
+        steps = np.union1d(steps, [t for t in present if t])
     return Candidates(mix, log_node, there, steps)
 
 
@@ -266,6 +294,7 @@ def search(
     queues: int = 4,
     demand: float = 0.0,
     shared: bool = False,
+    present: Sequence[Queue] = (),
     progress: Progress | None = None,
 ) -> Curve:
     """Return the trade-off between F_job and capacity; see the head of this module.
@@ -277,6 +306,7 @@ def search(
     queues : at most so many
     demand : work that comes, node-hours per hour, for the turnaround
     shared : whether queues share the nodes, or each has its own
+    present : queues that there are, to start from
 
     Raises ParameterError where no structure of so many nodes takes every job.
     """
@@ -290,17 +320,26 @@ def search(
     if number <= EXACT:
         _try_all(archive, most, number, progress)
     else:
-        _climb(archive, most, rng, progress)
+        _climb(archive, most, rng, progress, candidates.starting(present)[:most])
     if not archive.points:
         largest = (float(candidates.nodes.max()), float(candidates.limit.max()))
         raise ParameterError(
             "nodes", budget, f"enough for the largest job of the mix: {largest[0]:.0f} nodes"
         )
-    found = [
-        candidates.structure(chosen, budget, demand, shared=shared)
-        for _, _, chosen in archive.points
-    ]
-    return Curve(tuple(found), number <= EXACT, archive.tried)
+    rows = [(candidates, list(chosen)) for _, _, chosen in archive.points]
+    rows += [candidates.drawn_in(chosen) for _, chosen in rows]
+    found = [some.structure(row, budget, demand, shared=shared) for some, row in rows]
+    return Curve(unbeaten(found), number <= EXACT, archive.tried)
+
+
+def unbeaten(structures: Sequence[Structure]) -> tuple[Structure, ...]:
+    """Return the structures that no other beats, the highest capacity first."""
+    order = sorted(structures, key=lambda s: (-s.capacity, s.failure, len(s.queues)))
+    kept: list[Structure] = []
+    for one in order:
+        if not kept or one.failure < kept[-1].failure * (1 - 1e-12):
+            kept.append(one)
+    return tuple(kept)
 
 
 class _Archive:
@@ -350,18 +389,26 @@ def _batches(count: int, most: int) -> Iterator[Ints]:
 
 
 def _climb(
-    archive: _Archive, most: int, rng: np.random.Generator, progress: Progress | None
+    archive: _Archive,
+    most: int,
+    rng: np.random.Generator,
+    progress: Progress | None,
+    present: Sequence[int] = (),
 ) -> None:
     top = archive.candidates.top
     base = [top] if top >= 0 else []
     count = len(archive.candidates)
     archive.look(np.array([base or [0]], dtype=np.int64))
     highest = archive.budget * 1.0
-    done, total = 0, TARGETS * STARTS
+    done, total = 0, TARGETS * (STARTS + bool(present))
     for target in np.linspace(0.0, 1.0, TARGETS, endpoint=False)[::-1].tolist():
-        for start in range(STARTS):
-            more = rng.choice(count, size=min(most - 1, start), replace=False).tolist()
-            _hill(archive, sorted({*base, *more} or {0}), most, target * highest)
+        drawn = (
+            rng.choice(count, size=min(most - 1, start), replace=False).tolist()
+            for start in range(STARTS)
+        )
+        starts = [sorted({*base, *more} or {0}) for more in drawn]
+        for start in [*starts, *([list(present)] if present else [])]:
+            _hill(archive, start, most, target * highest)
             done += 1
             if progress is not None:
                 progress(done, total)
@@ -431,5 +478,6 @@ def as_they_are(
         rate * kept.work,
         max(queue.nodes * queue.limit for queue in queues),
         turnaround(kept, place, [queue.slots for queue in queues], demand),
+        tuple(busy.tolist()),
     )
     return found, 1 - float(mix.weight[there].sum())

@@ -12,6 +12,7 @@ Sources: Cox, Renewal Theory, 1962, chapters 2, 4 and 6; Hacker and Meglicki, HP
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
-from forestall.model.units import parse_duration
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.units import parse_duration
 from forestall.reliability.lifetimes.base import Lifetime, law_in, needed_law
 from forestall.reliability.systems.equilibrium import (
     Equilibrium,
@@ -242,13 +243,17 @@ class FailureClock:
 
     Parameters
     ----------
-    system : nodes with their ages as times; each is replaced by a new one when it fails
+    system : nodes with their ages as times, each replaced by a new one when it fails; or their mean
+        number of failures by times, float64[n]
     horizon : how far to look; further on the last rate goes on
     """
 
-    def __init__(self, system: SystemLifetime, horizon: float) -> None:
+    def __init__(self, system: SystemLifetime | Callable[[Floats], Floats], horizon: float) -> None:
         time = horizon * np.geomspace(1e-9, 1.0, 400)
-        count = system.nodes * expected_failures(system.lifetime, time, np.asarray(system.ages))
+        if isinstance(system, SystemLifetime):
+            count = system.nodes * expected_failures(system.lifetime, time, np.asarray(system.ages))
+        else:
+            count = system(time)
         kept = np.concatenate([[True], np.diff(np.maximum.accumulate(count)) > 0]) & (count > 0)
         if kept.sum() < 2:  # nothing fails before the horizon
             kept[-2:] = True

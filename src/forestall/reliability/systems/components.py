@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammaln, logsumexp
 
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Family, Kind, Lifetime, needed_law
 from forestall.reliability.systems.equilibrium import Integral, time_of_hazard
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammainc, gammaincc, gammaincinv
 
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime
 
 _X, _W = np.polynomial.legendre.leggauss(10)

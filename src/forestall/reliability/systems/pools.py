@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import pdtr
 
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.systems.systems import Age, log_survival
 

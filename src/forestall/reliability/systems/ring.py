@@ -18,8 +18,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from forestall.model.arrays import Bools, Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Bools, Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.systems.systems import binomial_counts
 
 

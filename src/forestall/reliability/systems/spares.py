@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime
 from forestall.reliability.systems import ring
 from forestall.reliability.systems.pools import Pool, failures_of_pool, fewest

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, gammaln
 
-from forestall.model.arrays import Floats
-from forestall.model.errors import ParameterError
+from forestall.core.model.arrays import Floats
+from forestall.core.model.errors import ParameterError
 from forestall.reliability.lifetimes.base import Lifetime, needed_law
 from forestall.reliability.lifetimes.registry import lifetime as law_of
 from forestall.reliability.systems.equilibrium import equilibrium_of, steady_mean

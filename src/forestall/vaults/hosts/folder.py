@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from forestall.model.errors import UnwritableError
-from forestall.traces.files.atomic import atomic_path, flush
+from forestall.core.files.atomic import atomic_path, flush
+from forestall.core.model.errors import UnwritableError
 from forestall.vaults.hosts.host import (
     AbsentError,
     HostError,
@@ -19,9 +19,12 @@ from forestall.vaults.hosts.host import (
     Stored,
     checked_key,
 )
+from forestall.vaults.hosts.progress import ENTRY, progress_here
 
 TRIES: Final = 8
 """Times that the folder of an object is made: another process may remove it while it is empty."""
+_PART: Final = 2**20
+"""Bytes that are read or written at once."""
 
 
 class FolderHost(StorageHost):
@@ -34,7 +37,19 @@ class FolderHost(StorageHost):
 
     def __init__(self, folder: Path) -> None:
         self.name = f"file://{folder.absolute()}"
-        self._folder = folder
+        self.folder = self._folder = folder
+        self._held: tuple[str, str, bytes] | None = None
+
+    def place(self) -> str:
+        """Return the number of its file system, and of the folder there."""
+        with self._said(), suppress(FileNotFoundError):
+            status = self._folder.stat()
+            return f"{status.st_dev}:{status.st_ino}"
+        return ""
+
+    def hold(self, key: str, stored: bytes) -> None:
+        """From now on be the folder with this object in it."""
+        self._held = self.place(), key, stored
 
     def put(self, key: str, data: bytes) -> None:
         """Write an object beside its place, wait for the disk, and rename it."""
@@ -43,12 +58,21 @@ class FolderHost(StorageHost):
     def put_parts(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
         """Write an object beside its place, wait for the disk, and rename it."""
         with self.writing(key) as file:
-            file.writelines(parts)
+            for part in parts:
+                view = memoryview(part).cast("B")
+                for at in range(0, len(view), _PART):
+                    file.write(view[at : at + _PART])
+                    progress_here().add(min(_PART, len(view) - at))
+            progress_here().expect(sum(map(len, parts)))  # until all is on the disk
 
     def get(self, key: str) -> bytes:
         """Return an object."""
         with self.reading(key) as file, self._said():
-            return file.read()
+            parts = []
+            while part := file.read(_PART):
+                progress_here().add(len(part))
+                parts.append(part)
+            return b"".join(parts)
 
     @contextmanager
     def writing(self, key: str) -> Iterator[BinaryIO]:
@@ -56,6 +80,7 @@ class FolderHost(StorageHost):
         error nothing is left of it."""
         path = self._path(key)
         with self._said(), ExitStack() as stack:
+            self._check()
             beside = self._beside(path, stack)
             with open(beside, "wb") as file:
                 yield file
@@ -64,6 +89,7 @@ class FolderHost(StorageHost):
     def reading(self, key: str) -> Iterator[BinaryIO]:
         """Give the file of an object. Raises AbsentError where there is none."""
         with self._said():
+            self._check()
             try:
                 file = open(self._path(key), "rb")  # noqa: SIM115
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -88,12 +114,14 @@ class FolderHost(StorageHost):
             checked_key("/".join(inside))
         passed = tuple(after.split("/")) if after else ()
         with self._said():
+            self._check()
             yield from self._below(inside, passed)
 
     def delete(self, key: str) -> None:
         """Remove an object, and the folders that it leaves empty."""
         path = self._path(key)
         with self._said():
+            self._check()
             with suppress(FileNotFoundError, NotADirectoryError):
                 path.unlink()
             for folder in path.parents:
@@ -103,6 +131,7 @@ class FolderHost(StorageHost):
     def look(self) -> HostLook:
         """Return how full its disk is; the folder must be there."""
         with self._said():
+            self._check()
             os.scandir(self._folder).close()
             found = os.statvfs(self._folder)
         size = float(found.f_blocks * found.f_frsize)
@@ -113,8 +142,11 @@ class FolderHost(StorageHost):
         how many. Nobody may have been writing since."""
         count = 0
         with self._said():
+            self._check()
             for where, _, names in os.walk(self._folder):
+                progress_here().add(ENTRY)
                 for name in names:
+                    progress_here().add(ENTRY)
                     if name.startswith("."):
                         with suppress(FileNotFoundError):
                             path = os.path.join(where, name)
@@ -133,6 +165,7 @@ class FolderHost(StorageHost):
         depth = len(inside)
         for name, is_folder in names:
             here = (*inside, name)
+            progress_here().add(ENTRY)
             if name.startswith(".") or here < passed[: depth + 1]:
                 continue
             if is_folder:
@@ -150,6 +183,17 @@ class FolderHost(StorageHost):
                 return stack.enter_context(atomic_path(path, tidy=False))
         _make_folder(path.parent)
         return stack.enter_context(atomic_path(path, tidy=False))
+
+    def _check(self) -> None:
+        """Raise HostError where another folder has come to be in its place, or none is there."""
+        if self._held is None or self._held[0] == (now := self.place()):
+            return
+        _, key, stored = self._held
+        with suppress(OSError):
+            if (self._folder / key).read_bytes() == stored:  # mounted anew
+                self._held = now, key, stored
+                return
+        raise HostError(self.name, "this is no longer the store that it was: is its disk mounted?")
 
     def _path(self, key: str) -> Path:
         return self._folder / checked_key(key)

@@ -6,9 +6,10 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from forestall.model.errors import InputError, ParameterError
+from forestall.core.model.errors import InputError, ParameterError
 
 KEY: Final = re.compile(r"[a-z0-9][a-zA-Z0-9._-]*(?:/[a-zA-Z0-9][a-zA-Z0-9._-]*){0,3}")
 """Names of objects: a few parts, none of which could lead out of a folder."""
@@ -67,9 +68,11 @@ class StorageHost(ABC):
     """A storage host. Any thread may use it; all methods raise HostError.
 
     `name` : by which it is known in manifests and messages; no secrets stand in it
+    `folder` : where it lies, if that is a folder of this machine
     """
 
     name: str
+    folder: Path | None = None
 
     @abstractmethod
     def put(self, key: str, data: bytes) -> None:
@@ -101,6 +104,15 @@ class StorageHost(ABC):
         """Return what the host says of itself; it must answer."""
         next(iter(self.keys("leases/")), None)
         return HostLook()
+
+    def place(self) -> str:
+        """Return what tells its place from all others, alike for two names of one place; "" where
+        nobody can tell."""
+        return ""
+
+    def hold(self, key: str, stored: bytes) -> None:  # noqa: B027 - most cannot be swapped
+        """From now on be the place where this object lies, and fail where another one is there: a
+        disk that was unmounted leaves an empty folder."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Let go of connections; the next request makes them anew."""

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from forestall._lazy import lazily
-from forestall.model.errors import ParameterError
+from forestall.core._lazy import lazily
+from forestall.core.model.errors import ParameterError
 from forestall.vaults.hosts.host import StorageHost
 
 with lazily():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, TypeVar
@@ -12,14 +14,17 @@ from urllib.parse import urlsplit
 
 from fsspec import AbstractFileSystem, get_filesystem_class
 
-from forestall.model.errors import MissingExtraError, ParameterError
-from forestall.show.clean import clean
+from forestall.core.model.errors import MissingExtraError, ParameterError
+from forestall.core.show.clean import clean
 from forestall.vaults.hosts.host import AbsentError, HostError, StorageHost, Stored, checked_key
+from forestall.vaults.hosts.progress import ENTRY, SILENCE, progress_here
 
 T = TypeVar("T")
 SFTP: Final = ("sftp", "ssh")
 ANY: Final = "fsspec+"
 """What stands before the name of any other protocol."""
+_PART: Final = 2**18
+"""Bytes that are read or written at once."""
 
 
 class RemoteHost(StorageHost):
@@ -60,7 +65,10 @@ class RemoteHost(StorageHost):
                 with at.open(beside, "wb") as file:
                     if hasattr(file, "set_pipelined"):
                         file.set_pipelined(True)  # SFTP: no wait for each 32 KiB
-                    file.write(data)
+                    for at_byte in range(0, len(data), _PART):
+                        file.write(data[at_byte : at_byte + _PART])
+                        progress_here().add(min(_PART, len(data) - at_byte))
+                    progress_here().expect(len(data))  # what is buffered goes as it is closed
                 if renames:
                     at.mv(beside, path)
             except BaseException:
@@ -77,7 +85,11 @@ class RemoteHost(StorageHost):
             with at.open(path, "rb") as file:
                 if hasattr(file, "prefetch"):
                     file.prefetch()
-                return bytes(file.read())
+                parts = []
+                while part := file.read(_PART):
+                    progress_here().add(len(part))
+                    parts.append(bytes(part))
+                return b"".join(parts)
 
         try:
             return self._ask(read)
@@ -93,6 +105,7 @@ class RemoteHost(StorageHost):
                 found = self._ask(partial(_listed, folder))
             except (FileNotFoundError, NotADirectoryError):  # it went meanwhile, or never was
                 continue
+            progress_here().add(ENTRY * (1 + len(found)))
             for one in sorted(found, key=lambda one: str(one["name"])):
                 path = "/" + str(one["name"]).strip("/")
                 name = path.rpartition("/")[2]
@@ -127,7 +140,7 @@ class RemoteHost(StorageHost):
     def _ask(self, ask: Callable[[Any], T]) -> T:
         """Return what a file system answers. Raises FileNotFoundError, NotADirectoryError and
         HostError; others' code raises whatever it likes."""
-        with self._lock:
+        with self._turn():
             try:
                 if self._open is None:
                     self._open = self._connected()
@@ -138,6 +151,17 @@ class RemoteHost(StorageHost):
                 self._open = None
                 told = getattr(error, "strerror", None) or str(error) or type(error).__name__
                 raise HostError(self.name, clean(" ".join(str(told).split()))) from None
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait for the request before this one: that is not the host's silence."""
+        while not self._lock.acquire(timeout=1.0):
+            progress_here().restart()
+        progress_here().restart()
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _connected(self) -> Any:
         more = self._kind._get_kwargs_from_urls(self._url)
@@ -162,6 +186,7 @@ def _sftp() -> Any:
     """Return fsspec's SFTP, that talks to hosts only whose keys ~/.ssh/known_hosts has: by itself
     it takes any, and passwords and tokens with it."""
     paramiko = import_module("paramiko")
+    logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)  # errors are raised, and said once
     base: Any = import_module("fsspec.implementations.sftp").SFTPFileSystem
 
     class KnownHosts(base):  # type: ignore[misc]
@@ -171,7 +196,8 @@ def _sftp() -> Any:
         def _connect(self) -> None:
             self.client = paramiko.SSHClient()
             self.client.load_system_host_keys()
-            self.client.connect(self.host, timeout=10, **self.ssh_kwargs)
+            patience = {"timeout": 5, "banner_timeout": SILENCE, "auth_timeout": SILENCE}
+            self.client.connect(self.host, **patience, **self.ssh_kwargs)
             self.ftp = self.client.open_sftp()
 
     return KnownHosts

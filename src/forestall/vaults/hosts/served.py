@@ -7,15 +7,15 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import httpx
 
-from forestall.model.errors import ParameterError
-from forestall.show.clean import clean
-from forestall.traces.files.documents import json_of
+from forestall.core.files.documents import json_of
+from forestall.core.model.errors import ParameterError
+from forestall.core.show.clean import clean
 from forestall.vaults.hosts.host import (
     AbsentError,
     HostError,
@@ -25,6 +25,7 @@ from forestall.vaults.hosts.host import (
     Stored,
     checked_key,
 )
+from forestall.vaults.hosts.progress import ENTRY, SILENCE, progress_here
 from forestall.vaults.hosts.tokens import token_for
 
 SCHEMES: Final = {"forestall": "http", "forestall+https": "https"}
@@ -34,11 +35,12 @@ PATIENCE: Final = 30.0
 """s for which a daemon that is loaded is asked again."""
 LONGEST: Final = 10.0
 """s between two times that it is, at most."""
-TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
-"""For an answer or a part of one: the daemon waits for its disk before it answers."""
+CONNECT: Final = 5.0
+"""s to connect."""
 LARGEST: Final = 2**31
 """Bytes of an answer that are taken."""
-_PART: Final = 2**20
+_PART: Final = 2**16
+"""Bytes that are sent at once, so that it is seen how far it is."""
 
 
 class DaemonAnswer(NamedTuple):
@@ -89,14 +91,19 @@ class ServedHost(StorageHost):
                     base_url=self._base,
                     headers={"Authorization": f"Bearer {self._token}"},
                     transport=httpx.HTTPTransport(verify=verify, trust_env=False),
-                    timeout=TIMEOUT,
+                    timeout=httpx.Timeout(SILENCE, connect=CONNECT),
                     trust_env=False,
                 )
             return self._open
 
     def put(self, key: str, data: bytes) -> None:
         """Store an object; the daemon has it on its disk once this returns."""
-        self._ask("PUT", self._place(key), content=data)
+        self.put_parts(key, [data])
+
+    def put_parts(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
+        """Store an object that is given in parts; the daemon has it on its disk once this
+        returns."""
+        self._ask("PUT", self._place(key), parts)
 
     def get(self, key: str) -> bytes:
         """Return an object."""
@@ -110,6 +117,7 @@ class ServedHost(StorageHost):
             told = self._told("/v1/objects", {"prefix": top, "after": after})
             try:
                 for one in told["objects"]:
+                    progress_here().add(ENTRY)
                     yield Stored(checked_key(one["key"][skip:]), int(one["size"]))
                 following = told["next"]
             except (KeyError, TypeError, ValueError, ParameterError):
@@ -156,12 +164,17 @@ class ServedHost(StorageHost):
             raise self._stranger()
         return told
 
-    def _ask(self, method: str, path: str, **more: Any) -> DaemonAnswer:
+    def _ask(
+        self, method: str, path: str, sent: Sequence[bytes | memoryview] = (), **more: Any
+    ) -> DaemonAnswer:
         """Return an answer that is a good one; while the daemon is loaded, and once where the
         connection breaks, it is asked again. All that is asked may be asked twice."""
         waited, broken = 0.0, False
         while True:
             try:
+                if method == "PUT":
+                    more |= {"content": _noted(sent),
+                             "headers": {"Content-Length": str(sum(map(len, sent)))}}  # fmt: skip
                 answer = self._once(method, path, **more)
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
                 if broken:
@@ -177,12 +190,14 @@ class ServedHost(StorageHost):
                 raise LoadedError(self.name, _detail(answer) or "loaded")
             self._sleep(wait)
             waited += wait
+            progress_here().restart()  # it answered, and said how long it wants to be left alone
 
     def _once(self, method: str, path: str, **more: Any) -> DaemonAnswer:
         with self._client.stream(method, path, **more) as reply:
             body = bytearray()
-            for part in reply.iter_raw(_PART):
+            for part in reply.iter_raw():
                 body += part
+                progress_here().add(len(part))
                 if len(body) > LARGEST:
                     raise HostError(self.name, f"answers with more than {LARGEST} bytes")
             return DaemonAnswer(reply.status_code, reply.headers, bytes(body))
@@ -206,6 +221,16 @@ class ServedHost(StorageHost):
         if isinstance(error, httpx.TimeoutException):
             return HostError(self.name, "does not answer in time")
         return HostError(self.name, _line(str(error)) or type(error).__name__)
+
+
+def _noted(parts: Sequence[bytes | memoryview]) -> Iterator[bytes]:
+    """Yield what is sent, and note how far it is; then the daemon waits for its disk."""
+    for part in parts:
+        view = memoryview(part).cast("B")
+        for at in range(0, len(view), _PART):
+            yield bytes(view[at : at + _PART])
+            progress_here().add(min(_PART, len(view) - at))
+    progress_here().expect(sum(map(len, parts)))
 
 
 def _parts(url: str) -> tuple[str, str, str]:

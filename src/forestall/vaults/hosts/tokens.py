@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from forestall.model.errors import InputError, TraceError, of_system
+from forestall.core.model.errors import InputError, TraceError, of_system
 
 TOKEN: Final = "FORESTALL_STORAGE_TOKEN"
 FILE: Final = "FORESTALL_STORAGE_TOKENS"

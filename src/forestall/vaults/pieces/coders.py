@@ -14,7 +14,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from pyeclib.ec_iface import ECDriver
+
+from forestall.vaults.libraries import ECDriver
 
 Data = bytes | memoryview
 Parts = tuple[Data, ...]

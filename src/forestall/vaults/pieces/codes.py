@@ -14,9 +14,8 @@ from functools import cache
 from itertools import combinations
 from typing import Final
 
-from pyeclib.ec_iface import ECDriver, ECDriverError
-
-from forestall.model.errors import ParameterError
+from forestall.core.model.errors import ParameterError
+from forestall.vaults.libraries import ECDriver, ECDriverError
 from forestall.vaults.pieces.coders import HEAD, KIND, Coder, Data, Parts
 
 __all__ = ["MOST", "Code", "Data", "Parts", "give_back", "keep_buffers"]
@@ -62,6 +61,13 @@ class Code:
         if self.parity == 0:
             return [(one,) for one in _cut(pack, self.data)]
         return _coder(self.data, self.parity).pieces(pack)
+
+    def piece_size(self, place: int, length: int) -> int:
+        """Return how many bytes a piece has of a pack of `length` bytes, at least 1."""
+        size = -(-length // self.data)
+        if self.data > 1 and self.parity:
+            return HEAD + size  # pieces of data are filled up, so that parity fits
+        return max(min(size, length - place * size), 0) if self.parity == 0 else length
 
     def decode(self, pieces: Mapping[int, Data], length: int) -> list[Data]:
         """Return the pack of `length` bytes, as parts that follow one another, from at least m of

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from xxhash import xxh3_128
-
-from forestall.traces.files.guard import first_line
+from forestall.core.files.guard import first_line
+from forestall.vaults.libraries import xxh3_128
 from forestall.vaults.pieces.codes import Code, Data, Parts
 
 _MAGIC: Final = b"FSFR"

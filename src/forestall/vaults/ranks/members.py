@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from forestall.model.errors import ForestallError
+from forestall.core.model.errors import ForestallError
 from forestall.vaults.ranks.states import Buffer
 
 
@@ -49,8 +49,8 @@ class Alone(Links):
 
 
 class Members(ABC):
-    """The processes of a program: ranks that work, and spares that wait. All methods but `wait` and
-    `is_loss` raise RankLostError where one was lost.
+    """The processes of a program: ranks that work, and spares that wait. All methods but `finish`,
+    `wait` and `is_loss` raise RankLostError where one was lost.
 
     Attributes
     ----------
@@ -71,6 +71,11 @@ class Members(ABC):
     def agree(self, well: bool) -> bool:
         """Return whether all that work say so. Where one is lost meanwhile some may learn it, and
         others that all have said so."""
+
+    @abstractmethod
+    def finish(self, well: bool) -> bool:
+        """Return whether all that work have ended well; the same to all, and False where one was
+        lost. Who met a loss says that it has not."""
 
     @abstractmethod
     def regroup(self) -> None:

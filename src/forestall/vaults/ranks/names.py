@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.arrays import Bools
+from forestall.core.model.arrays import Bools
 from forestall.vaults.packs import NAME
 from forestall.vaults.ranks.states import Piece
 

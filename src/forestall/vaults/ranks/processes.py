@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from forestall.model.errors import InputError
+from forestall.core.model.errors import InputError
 from forestall.vaults.ranks.members import Links, RankLostError
 from forestall.vaults.ranks.states import Buffer
 from forestall.vaults.ranks.tree import Tree

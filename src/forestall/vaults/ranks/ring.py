@@ -2,7 +2,7 @@
 
 A save sends a rank's state to both neighbours and takes in theirs, into the older of two sets of
 copies; the other one, the last complete step, is not touched before all ranks have said that the
-new one is complete. After a loss the survivors tell what they hold, `forestall.decide.vault.ring`
+new one is complete. After a loss the survivors tell what they hold, `forestall.vaults.rules.ring`
 says who goes on with what, and what is missing somewhere is sent there. A part is gone where a rank
 and both its neighbours are; then a vault is asked, where there is one.
 
@@ -18,9 +18,14 @@ from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 import numpy as np
-from xxhash import xxh3_128_digest
 
-from forestall.decide.vault.ring import (
+from forestall.core.model.errors import ForestallError, InputError, ParameterError
+from forestall.vaults.layouts import neighbours
+from forestall.vaults.libraries import xxh3_128_digest
+from forestall.vaults.pool import LostError
+from forestall.vaults.ranks.members import Links, Members, RankLostError
+from forestall.vaults.ranks.states import Buffer, State, packed, state_of
+from forestall.vaults.rules.ring import (
     HeldStep,
     RecoveryPlan,
     StepKey,
@@ -28,11 +33,6 @@ from forestall.decide.vault.ring import (
     plan_recovery,
     share_out,
 )
-from forestall.model.errors import ForestallError, InputError, ParameterError
-from forestall.vaults.layouts import neighbours
-from forestall.vaults.pool import LostError
-from forestall.vaults.ranks.members import Links, Members, RankLostError
-from forestall.vaults.ranks.states import Buffer, State, packed, state_of
 
 T = TypeVar("T")
 _HEAD: Final = 4
@@ -207,8 +207,8 @@ class Ring:
                 if not members.agree_all(not isinstance(begun, RankLostError)):
                     continue
             assert isinstance(begun, _GoneOn)
-            if begun.copies is not None:  # those it came from stay until the next save
-                self._older, self._last = met.copies, begun.copies
+            if begun.copies is not None:  # all have them; the older set may share its buffers
+                self._older, self._last = None, begun.copies
             self._epoch, self._saves = met.epoch, met.saves  # spares learn them, too
             if begun.error is not None:
                 raise begun.error
@@ -243,16 +243,16 @@ class Ring:
                     return None
                 found = taken
             try:
-                made = work(self, found)
-                self._members.agree(True)
+                made, well = work(self, found), True
             except Exception as error:
+                well = False
                 if not self._members.is_loss(error):
                     self._members.leave()
                     raise
-                found = self.restore()
-            else:
+            if self._members.finish(well):
                 self.close()
                 return made
+            found = self.restore()
 
     # ------------------------------------------------------------------------------ copies
 
@@ -380,7 +380,8 @@ class Ring:
         try:
             for part, owner in enumerate(owners):
                 if owner == self._members.rank:
-                    mine[part] = self._store.read(name, part)
+                    # a later save writes into it
+                    mine[part] = np.require(self._store.read(name, part), requirements="W")
         except ForestallError as error:
             return {}, error
         return mine, None

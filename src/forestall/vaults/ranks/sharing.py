@@ -26,13 +26,14 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import InputError
-from forestall.traces.files.documents import json_of
-from forestall.traces.files.records import LARGEST, held_to, record_of
+from forestall.core.files.documents import json_of
+from forestall.core.files.records import LARGEST, held_to, record_of
+from forestall.core.model.errors import InputError
 from forestall.vaults.chunks import cut_stream
 from forestall.vaults.known import KnownChunks
-from forestall.vaults.leases import check_lease, lease
-from forestall.vaults.manifests import Manifest, SavedEntry, only_used, references_of, runs_of
+from forestall.vaults.layouts import StoreLayout
+from forestall.vaults.leases import lease
+from forestall.vaults.manifests import Manifest, only_used, references_of, runs_of
 from forestall.vaults.ranks.members import Links
 from forestall.vaults.ranks.names import NameList, merged
 from forestall.vaults.ranks.states import Buffer
@@ -41,11 +42,13 @@ from forestall.vaults.repository import Vault
 from forestall.vaults.saving import (
     SaveSettings,
     copies_for,
+    copies_left,
     in_turn,
     known_chunks,
     new_name,
-    still_there,
+    publish,
 )
+from forestall.vaults.trees.entries import SavedEntry
 from forestall.vaults.writer import PackWriter, Writing
 
 FANOUT: Final = 8
@@ -133,11 +136,7 @@ class SharedSave:
             vault, made = self._vault, self._made
             if more:
                 made = self._with(made, more)
-            check_lease(vault, made.name)
-            copies = copies_for(vault, made.code)
-            vault.pool.put_everywhere(made.key, vault.envelope(made), copies)
-            still_there(vault, made)
-        return made
+            return publish(vault, made)
 
     def close(self) -> None:
         """Let go of vault and lease; what was not committed is no checkpoint."""
@@ -191,7 +190,7 @@ class SharedSave:
             return self._merged.whole.message()
 
         def top(_: Message) -> Message:
-            self._known = known_chunks(self._vault, self.settings.label)
+            self._known = known_chunks(self._vault, self.name, self.settings)
             raw = self._merged.whole.names.tobytes()
             size = 32
             found = self._known.find([raw[at : at + size] for at in range(0, len(raw), size)])
@@ -319,10 +318,12 @@ class SharedSave:
 
     def _manifest(self, entries: Sequence[SavedEntry], runs: npt.NDArray[np.uint32]) -> Manifest:
         """Return the checkpoint; only directories that it needs are in it."""
-        runs, names = only_used(runs, self._known.directories)
-        figures = dict(zip(_FIGURES, self._total.tolist(), strict=True))
-        figures["ranks"] = self._tree.links.size
         vault, settings = self._vault, self.settings
+        figures = dict(zip(_FIGURES, self._total.tolist(), strict=True))
+        layout = StoreLayout("code", settings.code, len(vault.pool.hosts))
+        left = min(layout.survives(int(figures["missing"])), copies_left(vault, settings.code))
+        figures |= {"ranks": self._tree.links.size, "survives": self._known.losses(runs, left)}
+        runs, names = only_used(runs, self._known.directories)
         return Manifest(
             self.name, int(vault.clock()), settings.label, settings.code, names, runs,
             tuple(entries), figures,

@@ -11,9 +11,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from forestall.model.errors import ParameterError
-from forestall.traces.files.documents import json_of
-from forestall.traces.files.held import Held
+from forestall.core.files.documents import json_of
+from forestall.core.files.held import Held
+from forestall.core.model.errors import ParameterError
 from forestall.vaults.pieces.fragments import DamagedError, sound
 
 Buffer: TypeAlias = npt.NDArray[np.uint8]

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from forestall.model.errors import InputError, ParameterError
+from forestall.core.model.errors import InputError, ParameterError
 from forestall.vaults.ranks.members import Links, RankLostError
 from forestall.vaults.ranks.states import Piece, packed, state_of
 

@@ -1,1 +1,2 @@
-"""What this machine has learned of storage hosts, and where its checkpoints therefore go."""
+"""Storage hosts of a vault: which they are, what lies there, what this machine has learned of them,
+and where its checkpoints therefore go."""

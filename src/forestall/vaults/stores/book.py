@@ -20,8 +20,8 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 
-from forestall.model.arrays import Floats, Ints
-from forestall.model.errors import TraceError, of_system
+from forestall.core.model.arrays import Floats, Ints
+from forestall.core.model.errors import TraceError, of_system
 from forestall.vaults.hosts.host import HostLook
 from forestall.vaults.stores.paths import StorePath
 

@@ -8,12 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from forestall.decide.vault.outlook import outlook_of
-from forestall.decide.vault.placement import StoreOutlook
-from forestall.model.arrays import Bools, Floats, Ints
-from forestall.predict.semi_markov.learning import HostHistory
-from forestall.predict.semi_markov.states import on_grid
-from forestall.predict.semi_markov.stores import (
+from forestall.core.model.arrays import Bools, Floats, Ints
+from forestall.prediction.models.semi_markov.learning import HostHistory
+from forestall.prediction.models.semi_markov.states import on_grid
+from forestall.prediction.models.semi_markov.stores import (
     PRIOR,
     STORE_STATES,
     UP,
@@ -22,6 +20,8 @@ from forestall.predict.semi_markov.stores import (
     store_history,
     store_states,
 )
+from forestall.vaults.rules.outlook import outlook_of
+from forestall.vaults.rules.placement import StoreOutlook
 from forestall.vaults.stores.book import Looks, StoreBook
 
 PERIOD: Final = 60

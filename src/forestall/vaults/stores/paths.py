@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from forestall.model.errors import TraceError
+from forestall.core.model.errors import TraceError
 
 
 class StorePath(NamedTuple):

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from forestall.decide.vault.placement import Stake, StoreChoice, StoreOutlook, choose
 from forestall.vaults.pieces.codes import Code
 from forestall.vaults.pool import HostPool
+from forestall.vaults.rules.placement import Stake, StoreChoice, StoreOutlook, choose
 
 AGAIN: Final = 64
 """Packs after which it is chosen anew."""

@@ -1,1 +1,0 @@
-"""Use cases: settings, wiring, figures and reports."""

@@ -1,1 +1,0 @@
-"""The rules that schedulers are made of: timeline, queue, placement, negotiation, checkpoints."""

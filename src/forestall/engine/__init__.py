@@ -1,2 +1,0 @@
-"""Schedulers as state machines: `handle(events, now)` takes what happened and returns what to
-do."""

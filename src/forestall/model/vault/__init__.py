@@ -1,1 +1,0 @@
-"""The vault as models of runs see it."""

@@ -1,1 +1,0 @@
-"""Online predictors of failures, all behind the one interface of `predict.base`."""

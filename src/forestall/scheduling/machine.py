@@ -1,0 +1,114 @@
+"""The machine of a run in which jobs share nodes: read, checked against the run, and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from forestall.core.files.documents import settings_text
+from forestall.core.model.errors import ParameterError, TraceError
+from forestall.core.model.nodes import RESOURCES, MachineSpec
+from forestall.logs.machines import FORM, machine_of_line, read_machine_file
+from forestall.prediction.models.trace import TracePredictor
+from forestall.scheduling.rules.entries import ONLY_SHARED, SHARED_PLACEMENTS
+from forestall.slurm.nodes import gpus_of, looks_like_nodes, read_nodes
+
+if TYPE_CHECKING:
+    from forestall.scheduling.simulation.parameters import Parameters
+
+POLICIES = ("fcfs", "easy", "conservative")
+"""Policies that place jobs beside each other."""
+
+
+def read_machine(given: MachineSpec | str | Path | Any) -> MachineSpec:
+    """Return a machine from a MachineSpec, a file, or a line of equal nodes. Raises ParameterError
+    and TraceError."""
+    if isinstance(given, MachineSpec):
+        return given
+    if not isinstance(given, str | Path):
+        raise ParameterError("machine", given, FORM)
+    path = Path(given)
+    if isinstance(given, str) and "=" in given and not path.exists():
+        return machine_of_line(given)
+    if not path.exists():
+        raise ParameterError("machine", str(given), FORM)
+    if path.suffix in {".csv", ".toml", ".gz", ".xz", ".zst"}:
+        return read_machine_file(path)
+    if path.suffix == ".json" or looks_like_nodes(settings_text(path)):
+        return read_slurm_machine(path)
+    return read_machine_file(path)
+
+
+def read_slurm_machine(path: Path) -> MachineSpec:
+    """Return the machine that Slurm describes: a node's CPUs, memory (MiB), GPUs and their type,
+    features and partitions. Nodes with GPUs of several types have the types joined (``a+b``).
+    Raises TraceError for a node without CPUs."""
+    nodes = read_nodes([path])
+    for name, cpus in zip(nodes.names, nodes.cpus.tolist(), strict=True):
+        if cpus < 1:
+            raise TraceError(path, f"node {name} has no CPUs; expected 1 at least")
+    amounts = [np.maximum(column, 0) for column in (nodes.cpus, nodes.memory_mb, nodes.gpus)]
+    return MachineSpec(
+        nodes.names,
+        RESOURCES,
+        np.stack(amounts, axis=1),
+        tuple(gpus_of(gres)[1] for gres in nodes.gres),
+        tuple(frozenset(filter(None, text.split(","))) for text in nodes.features),
+        tuple(map(frozenset, nodes.partitions)),
+        str(path),
+    )
+
+
+def defaults_of(machine: Any) -> dict[str, Any]:
+    """Return the parameters that a run on this machine has where they are not given."""
+    return {"nodes": len(read_machine(machine)), "placement": SHARED_PLACEMENTS[0]}
+
+
+def check_alone(settings: Parameters) -> None:
+    """Raise ParameterError for a placement that only runs on shared nodes have."""
+    if settings.placement in ONLY_SHARED:
+        raise ParameterError("placement", settings.placement, "given with {machine}")
+
+
+def check_own(given: Mapping[str, Any]) -> None:
+    """Raise ParameterError for what runs on shared nodes cannot have: policies, placements and
+    predictors of the user's own or that have learned, and logs of events."""
+    for name, value in given.items():
+        plain = value is None or (name in {"placement", "predictor"} and isinstance(value, str))
+        if not plain and not isinstance(value, TracePredictor):
+            raise ParameterError(name, value, "not given, with {machine}: not built yet")
+
+
+def check_shared(settings: Parameters, machine: MachineSpec) -> None:
+    """Raise ParameterError for parameters that runs on shared nodes cannot have."""
+    if settings.policy not in POLICIES:
+        allowed = "fcfs, easy or conservative, with {machine}"
+        raise ParameterError("policy", settings.policy, allowed)
+    if settings.placement not in SHARED_PLACEMENTS:
+        allowed = " or ".join((", ".join(SHARED_PLACEMENTS[:-1]), SHARED_PLACEMENTS[-1]))
+        raise ParameterError("placement", settings.placement, f"{allowed}, with {{machine}}")
+    if settings.nodes != len(machine):
+        allowed = f"{len(machine)}, as {{machine}} has, or not given"
+        raise ParameterError("nodes", settings.nodes, allowed)
+    if settings.vault is not None:
+        raise ParameterError("vault", settings.vault, "none, with {machine}")
+    if settings.predictor != "trace":
+        raise ParameterError("predictor", settings.predictor, "trace, with {machine}")
+
+
+def machine_table(machine: MachineSpec) -> pl.DataFrame:
+    """Return ``node,name``, each resource, ``gpu_type,features,partitions``, a row a node."""
+    return pl.DataFrame(
+        {
+            "node": list(range(len(machine))),
+            "name": list(machine.names),
+            **{name: machine.capacity[:, k] for k, name in enumerate(machine.resources)},
+            "gpu_type": list(machine.gpu_type),
+            "features": [" ".join(sorted(one)) for one in machine.features],
+            "partitions": [" ".join(sorted(one)) for one in machine.partitions],
+        }
+    )

@@ -1,0 +1,1 @@
+"""Guests on other people's hosts."""

@@ -1,0 +1,1 @@
+"""Batch systems that know shared hosts."""

@@ -1,0 +1,1 @@
+"""What past jobs tell of waits, run times and turnarounds."""

@@ -1,0 +1,1 @@
+"""A site's records from wherever they are: a live Slurm, files of any known kind, or both."""

@@ -1,0 +1,1 @@
+"""Programs that checkpoints come from and go to."""

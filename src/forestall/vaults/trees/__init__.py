@@ -1,0 +1,1 @@
+"""Trees of files: found and read to be saved, and made anew."""
