@@ -2,7 +2,7 @@
 
 In README.md and docs/, blocks of `console` (commands begin with "$ ") and `python` run in order,
 a page at a time, in a folder that holds nothing but `jobs.swf` and `failures.csv`. A block of
-`toml` that begins with "# NAME.toml" is written to that file there. Those below
+`toml` that begins with "# NAME.toml", or whose title is a file name, is written there. Those below
 ``<!-- real logs -->`` run where the real logs are, others below ``<!-- not run: WHY -->`` never.
 Output that is shown must come out: numbers may differ, the words that begin a line may not.
 """
@@ -39,6 +39,7 @@ from forestall.machines.settings import VIRTUAL
 from forestall.runs.commands.application import app
 from forestall.runs.commands.entry import main
 from forestall.runs.settings import settings_of
+from forestall.scheduling.machine import read_machine
 from forestall.scheduling.report.result import Result
 from forestall.scheduling.settings import PROMISE
 from forestall.sharing.report.result import CycleResult
@@ -59,20 +60,24 @@ REAL_LOGS = {
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, its text, and the comment above it."""
+    """A fenced block: its language, its title, its text, and the comment above it."""
 
     language: str
+    title: str
     text: str
     mark: str
 
 
 def blocks(page: Path) -> list[Block]:
     found = re.finditer(
-        r"(?:^<!-- (?P<mark>.*?) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$",
+        r"(?:^<!-- (?P<mark>.*?) -->\n)?"
+        r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$',
         page.read_text(encoding="utf-8"),
         re.MULTILINE | re.DOTALL,
     )
-    return [Block(one["language"], one["text"], one["mark"] or "") for one in found]
+    return [
+        Block(one["language"], one["title"] or "", one["text"], one["mark"] or "") for one in found
+    ]
 
 
 def chosen(page: Path, mark: str) -> list[Block]:
@@ -80,10 +85,11 @@ def chosen(page: Path, mark: str) -> list[Block]:
 
 
 def named_files(page: Path) -> dict[str, str]:
-    """The files that a page shows: blocks that begin with their name as a comment."""
+    """The files that a page shows: blocks with their name as a title or as a first comment."""
     named = re.compile(r"# ([\w-]+\.(?:toml|py))\n")
+    titled = {b.title: b.text for b in blocks(page) if b.title}
     found = (named.match(b.text) for b in blocks(page) if b.language in {"toml", "python"})
-    return {one[1]: one.string for one in found if one}
+    return {one[1]: one.string for one in found if one} | titled
 
 
 # ------------------------------------------------------------------------------------ examples
@@ -187,7 +193,7 @@ def test_blocks_are_marked_as_they_should_be(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert text.count("\n```") % 2 == 0
     for block in blocks(page):
-        assert block.language in {"console", "python", "sh", "toml"}
+        assert block.language in {"console", "python", "sh", "toml", "csv"}
         assert block.mark in {"", "real logs"} or block.mark.startswith("not run: ")
         if block.language == "python":
             compile(block.text, str(page), "exec")
@@ -199,9 +205,18 @@ def test_toml_examples_are_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     shown = [block.text for page in PAGES for block in blocks(page) if block.language == "toml"]
     shown = [text for text in shown if "[serve]" not in text]  # tests/docs/test_api_page.py
-    others = ("[[groups]]", "[nodes]", "[migration]", "[warden]", "[messages]", "[hosts.")
+    others = (
+        "[[groups]]",
+        "[nodes]",
+        "[[nodes]]",
+        "[migration]",
+        "[warden]",
+        "[messages]",
+        "[hosts.",
+    )
     runs = [text for text in shown if not any(name in text for name in others)]
     fleets = [text for text in shown if "[nodes]" in text]
+    machines = [text for text in shown if "[[nodes]]" in text]
     many = [text for text in shown if "[hosts." in text]
     guards = [text for text in shown if "[warden]" in text]
     live = [text for text in shown if "[messages]" in text]
@@ -209,6 +224,10 @@ def test_toml_examples_are_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert fleets
     assert guards
     assert many
+    assert machines
+    for text in machines:
+        (tmp_path / "machine.toml").write_text(text)
+        assert len(read_machine(tmp_path / "machine.toml")) > 0
     for text in many:
         (tmp_path / "fleet.toml").write_text(text)
         assert read_hosts(tmp_path / "fleet.toml") is not None

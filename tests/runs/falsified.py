@@ -26,6 +26,7 @@ INPUTS = (
     "traces generate guests guests.csv --count 12 --days 2 --lengths 2h,4h",
 )
 PROMISE = "simulate jobs.swf --nodes 16 --failures hot.csv --from 0 --downtime 20m"
+SHARED = "simulate asking.csv --machine machine.toml --failures hot8.csv --from 0 --downtime 20m"
 SAVING = "--checkpoint periodic --checkpoint-interval 10m --checkpoint-overhead 20"
 VIRTUAL = (
     "simulate jobs.swf --model virtual --nodes 8 --processors-per-node 2 --failures hot8.csv"
@@ -48,6 +49,8 @@ RUNS = {
     "promise-easy": f"{PROMISE} --policy easy --placement fault-aware --checkpoint risk"
     " --log-events",
     "promise-fcfs": f"{PROMISE} --policy fcfs {SAVING}",
+    "promise-shared": f"{SHARED} --policy easy --estimates requested {SAVING}",
+    "promise-shared-fcfs": f"{SHARED} --policy fcfs --placement gradient",
     "virtual": f"{VIRTUAL} --strategy best-fit --log-events",
     "virtual-quiet": f"{VIRTUAL} --strategy first-fit --prediction-accuracy 0.6",
     "virtual-checkpoint": f"{VIRTUAL} --strategy first-fit {SAVING} --backfill --log-events"
@@ -64,6 +67,20 @@ RUNS = {
     "cycle-vault": f"{CYCLE} --restart checkpoint --checkpoint-interval 20m"
     " --vault 'layout=code data=1 parity=1 size=100MB' --log-events",
 }
+MACHINE = """
+[[nodes]]
+name = "c[1-5]"
+cores = 16
+memory = "64G"
+
+[[nodes]]
+name = "g[1-3]"
+cores = 32
+memory = "128G"
+gpus = 4
+gpu_type = "a100"
+features = ["fast"]
+"""
 LARGE = 100_000
 """A number made wrong by much is off by so many units."""
 
@@ -75,6 +92,21 @@ def prepare(folder: Path) -> None:
     rows = (folder / "hot.csv").read_text().splitlines()
     kept = [row for row in rows[1:] if int(row.split(",")[1]) < 8]
     (folder / "hot8.csv").write_text("\n".join([rows[0], *kept]) + "\n")
+    (folder / "machine.toml").write_text(MACHINE)
+    (folder / "asking.csv").write_text("\n".join(_asking()) + "\n")
+
+
+def _asking() -> Iterator[str]:
+    """Yield rows of jobs that ask for parts of nodes, tasks that are spread, and whole nodes."""
+    rng = Random(3)
+    yield "job,submit,size,runtime,estimate,cores,memory,gpus,gpu_type,features,tasks,exclusive"
+    for job in range(1, 33):
+        runtime, gpus = rng.randrange(60, 5000), rng.choice((0, 0, 1, 2))
+        what = f"{rng.choice((1, 4, 8))},{rng.choice((1024, 16384))},{gpus}"
+        limits = f"{'a100' if gpus > 1 else ''},{'fast' if job % 9 == 0 else ''}"
+        spread = "0,1" if job % 11 == 0 else "6,0" if job % 5 == 0 else "0,0"
+        size = 1 if spread == "6,0" else rng.choice((1, 1, 2))
+        yield f"{job},{job * 200},{size},{runtime},{2 * runtime},{what},{limits},{spread}"
 
 
 def make(name: str, folder: Path) -> Path:

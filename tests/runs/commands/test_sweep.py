@@ -188,3 +188,22 @@ def test_options_from_a_file(jobs: Path, failures: Path, tmp_path: Path, capsys:
     done = call(capsys, "sweep", jobs, "--config", config, "--risk", "0.5", "--json")
     assert len(json.loads(done.out)) == 3 * 2
     assert set(files(tmp_path / "there")) == {"sweep.csv", "sweep.json", "points.jsonl"}
+
+
+def test_flags_are_varied_by_their_keys(jobs: Path, tmp_path: Path, capsys: Capsys) -> None:
+    """A flag takes no value: its key says both, and what is typed wins."""
+    base = ("sweep", "jobs", jobs, "--nodes", 16, "--no-report", "--json", "--force")
+    base += ("--out", tmp_path / "there")
+    (tmp_path / "s.toml").write_text("compression = [true, false]\n")
+    told = [
+        [one["compression"] for one in json.loads(call(capsys, *base, *more).out)]
+        for more in (
+            ("--set", "compression=true,false"),
+            ("--settings", tmp_path / "s.toml"),
+            ("--settings", tmp_path / "s.toml", "--no-compression"),
+            ("--settings", tmp_path / "s.toml", "--vary", "compression=false"),
+        )
+    ]
+    assert told == [[True, False], [True, False], [False], [False]]
+    wrong = call(capsys, *base, "--set", "compression=true,maybe")
+    assert (wrong.code, "true or false, or both" in wrong.err) == (2, True)

@@ -69,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_honest_run_passes(folder: Path) -> None:
     certificate = certify_promise(folder)
     assert certificate.passed, str(certificate)
-    assert len(certificate.checks) == 7
+    assert len(certificate.checks) == 10
 
 
 def changed(folder: Path, target: Path, name: str, change: Any) -> Path:
@@ -107,20 +107,28 @@ LIES: dict[str, tuple[str, Any, str]] = {
     "a run cut short": ("runs.csv", at("end", 9, lambda end: end - 1), "work of each job"),
     "a run that began earlier": ("runs.csv", at("start", 9, lambda t: t - 1), "work of each job"),
     "a checkpoint more": ("runs.csv", at("checkpoints", 2, lambda n: n + 1), "work of each job"),
-    "a run left out": ("runs.csv", lambda table: table[:-1], "jobs and runs"),
-    "a job left out": ("jobs.csv", lambda table: table[1:], "jobs and runs"),
+    "a run left out": ("runs.csv", lambda table: table[:-1], "work of each job"),
     "a longer outage": ("failures.csv", at("downtime", 0, 40_000), "no job on a node that is down"),
     "a failure left out": (
         "failures.csv", lambda table: table.filter(pl.col("jobs") == 0), "failures and failed runs",
     ),
     "a failure that hit nobody": ("failures.csv", at("jobs", 4, 77), "failures and failed runs"),
     "less work lost": (
-        "summary.json", lambda told: {**told, "lost_work": told["lost_work"] / 2}, "measures",
+        "summary.json", lambda told: {**told, "lost_work": told["lost_work"] / 2},
+        "account of node-seconds",
     ),
     "a shorter wait": (
-        "summary.json", lambda told: {**told, "wait": {**told["wait"], "mean": 1.0}}, "measures",
+        "summary.json", lambda told: {**told, "wait": {**told["wait"], "mean": 1.0}},
+        "waits, responses and counts",
     ),
 }  # fmt: skip
+
+
+def test_runs_of_no_job_are_told_by_their_line(folder: Path, tmp_path: Path) -> None:
+    lie = changed(folder, tmp_path / "lie", "jobs.csv", lambda table: table[1:])
+    with pytest.raises(TraceError, match="is not a job of jobs") as told:
+        certify_promise(lie)
+    assert (told.value.line, told.value.field) == (2, "job")
 
 
 @pytest.mark.parametrize("lie", LIES)

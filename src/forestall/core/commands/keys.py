@@ -31,9 +31,14 @@ with lazily():
 
 WIDTH: Final = 100
 """Columns of a settings file."""
+VARY: Final = "vary"
 FLAGS: Final = {"true": True, "false": False}
 FROM_FILE: Final = "forestall.settings"
 """Where a context keeps the file that it was told, and the parameters that were in it."""
+
+
+class _Both(tuple[str, ...]):
+    """The values of a flag that is varied, as texts."""
 
 
 def by_key(command: Any) -> dict[str, Any]:
@@ -69,10 +74,21 @@ def take_keys(command: Any, context: Any, parser: Any) -> Any:
             )
             context.meta[FROM_FILE] = (file, told.keys() - said.keys() - values.keys())
             context.default_map = told | said
+            _vary_flags(values, context.default_map)
         return values, rest, order
 
     parser.parse_args = parsing
     return parser
+
+
+def _vary_flags(values: dict[str, Any], told: dict[str, Any]) -> None:
+    """Have flags that keys say several values of vary by ``--vary``: a flag takes no value."""
+    lists = [(name, value) for name, value in told.items() if isinstance(value, _Both)]
+    for name, _ in lists:
+        del told[name]
+    both = [f"{name}={','.join(value)}" for name, value in lists if name not in values]
+    if both:
+        values[VARY] = [*both, *(values.get(VARY) or told.pop(VARY, ()))]
 
 
 def _in_file(
@@ -88,7 +104,8 @@ def _in_file(
         if option.name in said:
             raise TraceError(path, f"option {brief(key)} is given twice")
         try:
-            said[option.name] = _typed(option, name, _told(questions.get(option.name), value))
+            value = _told(questions.get(option.name), value)
+            said[option.name] = _typed(option, name, value, varied=VARY in known)
         except ParameterError as error:
             raise _of_file(path, error) from None
     return said
@@ -106,7 +123,9 @@ def _set(texts: list[str], known: Mapping[str, Any]) -> dict[str, Any]:
             raise ParameterError("set", text, f"KEY=VALUE with an option of this command{hint}")
         option = known[name]
         if option.is_flag:
-            said[option.name] = _typed(option, name, FLAGS.get(value.lower(), value))
+            flags = [FLAGS.get(one.lower(), one) for one in value.split(",")]
+            given = flags if len(flags) > 1 else flags[0]
+            said[option.name] = _typed(option, name, given, varied=VARY in known)
         else:
             said[option.name] = [*said.get(option.name, ()), value] if option.multiple else value
     return said
@@ -119,12 +138,14 @@ def _told(question: Parameter | None, value: Any) -> Any:
     return read(value) if tables and read is not None else value
 
 
-def _typed(option: Any, name: str, value: Any) -> Any:
+def _typed(option: Any, name: str, value: Any, *, varied: bool = False) -> Any:
     """Return a value of a file as its option takes it: text, for all but flags."""
     if option.is_flag:
-        if not isinstance(value, bool):
-            raise ParameterError(name, value, "true or false")
-        return value
+        several = value if varied and isinstance(value, list) else [value]
+        if not several or not all(isinstance(one, bool) for one in several):
+            allowed = "true or false, or both" if varied else "true or false"
+            raise ParameterError(name, value, allowed)
+        return _Both(str(one).lower() for one in several) if several is value else value
     if isinstance(value, list):
         parts = [_text(name, one) for one in value]
         return parts if option.multiple else ",".join(parts)

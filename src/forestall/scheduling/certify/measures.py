@@ -4,6 +4,7 @@ the parameters say; and of `users.csv`, users who bargain."""
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -185,9 +186,25 @@ RULES: Final = tuple(
 def given(run: Facts, finding: Finding) -> str:
     """What the parameters say of the machine is in the files: down times, shortest jobs, and what
     the summary tells of only where it was asked for."""
-    held, jobs, failures, parameters = (
-        run.summary.held, run.jobs, run.failures, run.given.parameters
-    )  # fmt: skip
+    held, parameters = run.summary.held, run.given.parameters
+    for name in ("vault", "topology", "spares", "users"):
+        if (parameters.get(name) is not None) != (name in held):
+            finding.wrong("{0} is in only one of the parameters and the measures", name)
+    if "policy" not in held and "seed" in held:
+        finding.wrong("summary.json has no policy")
+    for name in held.keys() - {*OTHERS, *_counts(run), *_times(run)}:
+        finding.wrong("summary.json has {0}, which no run has", name)
+    if (
+        not bool(run.jobs.promised.any())
+        and {"promised_mean", "promises_below_wanted"} & held.keys()
+    ):
+        finding.wrong("summary.json has a mean of promises, but none was made")
+    return agreed(run, parameters, finding)
+
+
+def agreed(run: Any, parameters: Mapping[str, Any], finding: Finding) -> str:
+    """Of a run with `jobs`, `failures` and `summary`: what parameters tell a second time."""
+    held, jobs, failures = run.summary.held, run.jobs, run.failures
     downtime, least = parameters.get("downtime"), parameters.get("min_runtime", 1)
     if isinstance(downtime, int):
         odd = (failures.downtime != downtime) & ~failures.planned
@@ -201,21 +218,11 @@ def given(run: Facts, finding: Finding) -> str:
         if bool(repeats) != bool(period):
             text = "failures repeat after {0} s, but repeat_failures is {1}"
             finding.wrong(text, period, repeats)
-    for name in ("vault", "topology", "spares", "users"):
-        if (parameters.get(name) is not None) != (name in held):
-            finding.wrong("{0} is in only one of the parameters and the measures", name)
-    if "policy" not in held and "seed" in held:
-        finding.wrong("summary.json has no policy")
-    for name in held.keys() - {*OTHERS, *_counts(run), *_times(run)}:
-        finding.wrong("summary.json has {0}, which no run has", name)
-    if not bool(jobs.promised.any()) and {"promised_mean", "promises_below_wanted"} & held.keys():
-        finding.wrong("summary.json has a mean of promises, but none was made")
-    _predictor(run, finding)
+    _predictor(held, parameters, finding)
     return "down times, run times and options agree with the parameters"
 
 
-def _predictor(run: Facts, finding: Finding) -> None:
-    held, parameters = run.summary.held, run.given.parameters
+def _predictor(held: Mapping[str, Any], parameters: Mapping[str, Any], finding: Finding) -> None:
     said = held.get("predictor")
     if not isinstance(said, dict):
         if "predictor" not in held and "versions" in held:
