@@ -208,7 +208,8 @@ def _unsure(owner: Int, size: Floats, count: int) -> Floats:
     """Return how far sums of lost work may be off, in thousandths of a node-second: as rounded, and
     by half a second of each run whose second is worth less than the last decimal."""
     blurred = np.where(size * THOUSAND < 1, size * THOUSAND / 2, 0.0)
-    unsure: Floats = ROUNDED + np.bincount(owner, blurred, minlength=count)
+    unsure = np.full(count, ROUNDED)
+    np.add.at(unsure, owner, blurred)
     return unsure
 
 
