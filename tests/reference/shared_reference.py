@@ -1,5 +1,6 @@
-"""FCFS, EASY and conservative backfilling on shared nodes, written plainly from the specification:
-lists of numbers a node, a loop over seconds at which something happens, nothing incremental."""
+"""FCFS, EASY, conservative backfilling and promises on shared nodes, written plainly from the
+specification: lists of numbers a node, a loop over seconds at which something happens, nothing
+incremental."""
 
 from __future__ import annotations
 
@@ -38,6 +39,10 @@ class Job:
     next_event: tuple[int, str] | None = None
     progress: int = 0
     mark: int = 0
+    since: int = 0
+    deadline: int = -1
+    promise: float = 0.0
+    skipped: int = 0
 
 
 class Cluster:
@@ -55,6 +60,9 @@ class Cluster:
         pause: int = 0,
         original: bool = False,
         compression: bool = True,
+        foreseen: list[tuple[int, int, int, float]] | None = None,
+        wanted: float = 0.0,
+        by_risk: bool = False,
     ) -> None:
         self.nodes, self.jobs, self.failures = nodes, jobs, failures
         self.policy, self.rule, self.original = policy, rule, original
@@ -62,6 +70,8 @@ class Cluster:
         self.waiting: list[Job] = []
         self.running: list[Job] = []
         self.replan = False
+        self.foreseen, self.wanted, self.by_risk = sorted(foreseen or []), wanted, by_risk
+        """Failures that are foreseen: (time, node, downtime, probability)."""
 
     # What is free, and where ------------------------------------------------------------------
 
@@ -106,7 +116,10 @@ class Cluster:
     ) -> dict[int, int] | None:
         """Return the units on each node that the job gets for [first, end), None if it cannot."""
         frees = {n: self.least(n, first, end, now, claims) for n in range(len(self.nodes))}
-        order = sorted(frees, key=lambda n: self.rank(n, frees[n]))
+        risk = dict.fromkeys(frees, 0.0)
+        if self.policy == "promise" and self.rule != "first":
+            risk = {n: self.risk({n}, now, first, end) for n in frees}
+        order = sorted(frees, key=lambda n: (risk[n], self.rank(n, frees[n])))
         chosen: dict[int, int] = {}
         left = job.units
         for node in order:
@@ -131,7 +144,7 @@ class Cluster:
     def begin(self, job: Job, now: int, held: dict[int, int]) -> None:
         self.waiting.remove(job)
         job.start, job.until, job.held = now, now + self.length(job), held
-        job.mark, job.progress = now, job.saved
+        job.mark, job.progress, job.since = now, job.saved, 0
         self.running.append(job)
         self.plan(job, now)
 
@@ -199,6 +212,65 @@ class Cluster:
             if job.reserved <= now:
                 self.begin(job, now, job.held)
 
+    # Promises ---------------------------------------------------------------------------------
+
+    def risk(self, nodes: set[int], now: int, start: int, end: int) -> float:
+        """Return the probability of the first foreseen failure that a job on the nodes meets: in
+        [start, end), or from now on with the node still down at the start."""
+        for time, node, downtime, probability in self.foreseen:
+            if node in nodes and now <= time < end and time + downtime > start:
+                return probability
+        return 0.0
+
+    def promise(self, job: Job, now: int, *, fresh: bool) -> None:
+        """Reserve the first start that is good enough, or the best where none is."""
+        claims = [(j.reserved, j.until, j) for j in self.waiting if j is not job and j.held]
+        times = {now} | {j.until for j in self.running} | {end for _, end, _ in claims}
+        times |= {node.up_at for node in self.nodes}
+        if fresh and self.wanted > 0:
+            times |= {time + down for time, _, down, _ in self.foreseen if time >= now}
+        best: tuple[float, int, dict[int, int]] | None = None
+        for time in sorted(time for time in times if time >= now):
+            end = time + self.length(job)
+            held = self.choice(job, time, end, now, claims)
+            if held is None:
+                continue
+            chance = 1.0 - self.risk(set(held), now, time, end)
+            if best is None or chance > best[0]:
+                best = chance, time, held
+            if not fresh or chance >= self.wanted:
+                best = chance, time, held
+                break
+        assert best is not None, "a job never fits"
+        chance, job.reserved, job.held = best
+        job.until = job.reserved + self.length(job)
+        if fresh:
+            job.promise, job.deadline = chance, job.until
+
+    def due_to_start(self, now: int) -> None:
+        while due := [job for job in self.waiting if job.held and job.reserved == now]:
+            job = min(due, key=lambda one: one.number)
+            if any(self.nodes[node].up_at > now for node in job.held):
+                job.held = {}
+                self.promise(job, now, fresh=False)
+            else:
+                self.begin(job, now, job.held)
+
+    def request(self, job: Job, now: int) -> None:
+        """Perform or skip a checkpoint (Equation 1, and the rule on deadlines)."""
+        job.progress += self.interval
+        job.since += 1
+        left = job.estimate - job.progress
+        horizon = now + 2 * self.pause + self.interval
+        worth = self.risk(set(job.held), now, now, horizon) * job.since * self.interval
+        late = now + self.pause + left > job.deadline >= now + left
+        if self.policy == "promise" and self.by_risk and (worth < self.pause or late):
+            job.skipped += 1
+            self.plan(job, now)
+        else:
+            job.since = 0
+            job.next_event = (now + self.pause, "saved")
+
     # The world --------------------------------------------------------------------------------
 
     def wait(self, job: Job, key: int) -> None:
@@ -216,11 +288,14 @@ class Cluster:
     def fail(self, node: int, until: int, now: int) -> None:
         self.nodes[node].up_at = max(self.nodes[node].up_at, until)
         self.replan = True
-        for job in sorted(self.running, key=lambda one: one.number):
-            if node in job.held:
-                job.runs.append((job.start, now, job.held, now - job.mark))
-                self.running.remove(job)
-                self.wait(job, job.submit if self.original else now)
+        hit = sorted((j for j in self.running if node in j.held), key=lambda one: one.number)
+        for job in hit:
+            job.runs.append((job.start, now, job.held, now - job.mark))
+            self.running.remove(job)
+            self.wait(job, job.submit if self.original else now)
+        if self.policy == "promise":
+            for job in hit:
+                self.promise(job, now, fresh=False)
 
     def play(self) -> None:
         arrivals = sorted(self.jobs, key=lambda job: (job.submit, job.number))
@@ -254,9 +329,14 @@ class Cluster:
             _, number, downtime = failures.pop(0)
             self.fail(number, now + downtime, now)
         for job in due("request"):
-            job.progress += self.interval
-            job.next_event = (now + self.pause, "saved")
+            self.request(job, now)
+        if self.policy == "promise":
+            self.due_to_start(now)
         while arrivals and arrivals[0].submit == now:
             job = arrivals.pop(0)
             self.wait(job, job.submit)
-        self.decide(now)
+            if self.policy == "promise":
+                self.promise(job, now, fresh=True)
+                self.due_to_start(now)
+        if self.policy != "promise":
+            self.decide(now)

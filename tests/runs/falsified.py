@@ -50,6 +50,7 @@ RUNS = {
     " --log-events",
     "promise-fcfs": f"{PROMISE} --policy fcfs {SAVING}",
     "promise-shared": f"{SHARED} --policy easy --estimates requested {SAVING}",
+    "promise-shared-quoted": f"{SHARED} --accuracy 0.8 --risk 0.6",
     "promise-shared-fcfs": f"{SHARED} --policy fcfs --placement gradient",
     "virtual": f"{VIRTUAL} --strategy best-fit --log-events",
     "virtual-quiet": f"{VIRTUAL} --strategy first-fit --prediction-accuracy 0.6",

@@ -20,8 +20,10 @@ from forestall.slurm.nodes import gpus_of, looks_like_nodes, read_nodes
 if TYPE_CHECKING:
     from forestall.scheduling.simulation.parameters import Parameters
 
-POLICIES = ("fcfs", "easy", "conservative")
+POLICIES = ("promise", "fcfs", "easy", "conservative")
 """Policies that place jobs beside each other."""
+NOT_BUILT = ("vault", "ring", "spares", "failovers", "users", "topology", "topology_slack")
+"""Parameters that runs on shared nodes do not know yet."""
 
 
 def read_machine(given: MachineSpec | str | Path | Any) -> MachineSpec:
@@ -68,6 +70,13 @@ def defaults_of(machine: Any) -> dict[str, Any]:
     return {"nodes": len(read_machine(machine)), "placement": SHARED_PLACEMENTS[0]}
 
 
+def as_whole_nodes(settings: Parameters) -> Parameters:
+    """Return the parameters of a run whose jobs take whole nodes of one kind: among those that are
+    free none has more than another, so that only risks tell them apart."""
+    risks = settings.entry.promises and settings.placement != "first"
+    return settings.model_copy(update={"placement": "fault-aware"}) if risks else settings
+
+
 def check_alone(settings: Parameters) -> None:
     """Raise ParameterError for a placement that only runs on shared nodes have."""
     if settings.placement in ONLY_SHARED:
@@ -86,7 +95,7 @@ def check_own(given: Mapping[str, Any]) -> None:
 def check_shared(settings: Parameters, machine: MachineSpec) -> None:
     """Raise ParameterError for parameters that runs on shared nodes cannot have."""
     if settings.policy not in POLICIES:
-        allowed = "fcfs, easy or conservative, with {machine}"
+        allowed = "promise, fcfs, easy or conservative, with {machine}"
         raise ParameterError("policy", settings.policy, allowed)
     if settings.placement not in SHARED_PLACEMENTS:
         allowed = " or ".join((", ".join(SHARED_PLACEMENTS[:-1]), SHARED_PLACEMENTS[-1]))
@@ -94,8 +103,9 @@ def check_shared(settings: Parameters, machine: MachineSpec) -> None:
     if settings.nodes != len(machine):
         allowed = f"{len(machine)}, as {{machine}} has, or not given"
         raise ParameterError("nodes", settings.nodes, allowed)
-    if settings.vault is not None:
-        raise ParameterError("vault", settings.vault, "none, with {machine}")
+    for name in NOT_BUILT:
+        if (value := getattr(settings, name)) is not None:
+            raise ParameterError(name, value, "not given, with {machine}: not built yet")
     if settings.predictor != "trace":
         raise ParameterError("predictor", settings.predictor, "trace, with {machine}")
 

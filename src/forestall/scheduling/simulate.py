@@ -32,6 +32,7 @@ from forestall.scheduling.hazard import at_start
 from forestall.scheduling.keywords import PromiseKeywords
 from forestall.scheduling.learned import answers, plugin_of
 from forestall.scheduling.machine import (
+    as_whole_nodes,
     check_alone,
     check_own,
     check_shared,
@@ -100,7 +101,7 @@ def simulate(
     progress : called periodically with the number of jobs done and of all jobs
     machine : nodes with cores, memory and GPUs, which jobs share: a Machine, a file (CSV, TOML,
         `scontrol show node`), or text such as "nodes=32 cores=64 memory=512G gpus=8"; jobs that
-        say nothing of what they ask for take whole nodes. For fcfs, easy and conservative
+        say nothing of what they ask for take whole nodes. For promises and classic policies
     **parameters : see `forestall.scheduling.simulation.parameters.Parameters`
 
     Raises InputError and its kin for unusable input.
@@ -186,13 +187,15 @@ def _on_shared_nodes(
     workload = prepare_jobs(sized(_fitting(jobs, settings.nodes)), log, settings)
     workload, demand = demand_of(workload, machine)
     period = log.span if settings.repeat_failures else 0
-    foreseen = foreseen_by(TracePredictor(settings.accuracy), log, period)
+    prediction: Prediction = foreseen_by(TracePredictor(settings.accuracy), log, period)
+    if outages is not None:
+        prediction = beside_planned(prediction, outages, settings)
     with waiting(progress, "jobs") as bar:
         if is_plain(demand):
-            whole = play(workload, played, settings, foreseen, progress=bar)
-            outcome = with_nodes(whole, demand)
+            outcome = play(workload, played, as_whole_nodes(settings), prediction, progress=bar)
+            outcome = replace(with_nodes(outcome, demand), parameters=settings)
         else:
-            outcome = play_shared(workload, demand, played, settings, foreseen, progress=bar)
+            outcome = play_shared(workload, demand, played, settings, prediction, progress=bar)
     sources = {"jobs": jobs.source, "failures": log.source, "machine": machine.source}
     return Result(outcome, sources, workload.cleaning + played.cleaning, outages=outages)
 

@@ -13,7 +13,7 @@ from forestall.core.model.nodes import RESOURCES, MachineSpec, Requests
 from reference.shared_reference import Cluster, Job, Node
 
 Case = tuple[MachineSpec, Jobs, list[tuple[int, int, int]], dict[str, Any]]
-POLICIES = ("fcfs", "easy", "conservative")
+POLICIES = ("fcfs", "easy", "conservative", "promise")
 
 
 def case_of(seed: int) -> Case:
@@ -56,23 +56,42 @@ def case_of(seed: int) -> Case:
     }
     if rng.random() < 0.4:
         more |= {"checkpoint": "periodic", "checkpoint_interval": 10, "checkpoint_overhead": 2}
-    return machine, jobs, failures, more
+    promised: dict[str, Any] = {
+        "accuracy": float(rng.choice([0, 0.5, 1])), "risk": float(rng.choice([0, 0.4, 0.9])),
+        "checkpoint": str(rng.choice(["none", "periodic", "risk"])), "checkpoint_interval": 10,
+        "checkpoint_overhead": 2, "placement": more["placement"],
+    }  # fmt: skip
+    return machine, jobs, failures, {"classic": more, "promise": promised}
+
+
+def likely(failures: list[tuple[int, int, int]]) -> list[float]:
+    """Return the detectability of each failure."""
+    return [(7 * time + 13 * node + 1) % 97 / 97 for time, node, _ in failures]
+
+
+def options(case: Case, policy: str) -> dict[str, Any]:
+    return dict(case[3]["promise" if policy == "promise" else "classic"])
 
 
 def plain(case: Case, policy: str) -> Cluster:
     """Play a case with the plain reference, those jobs left out that fit on no node."""
-    machine, jobs, failures, more = case
+    (machine, jobs, failures, _), more = case, options(case, policy)
     asks = jobs.requests
     assert asks is not None
     nodes = [
         Node(tuple(capacity), kind)
         for capacity, kind in zip(machine.capacity.tolist(), machine.gpu_type, strict=True)
     ]
-    checkpoints = more.get("checkpoint") == "periodic"
+    checkpoints = more.get("checkpoint", "none") != "none"
+    log = sorted(set(failures))
+    seen = [
+        (*one, p) for one, p in zip(log, likely(log), strict=True) if p <= more.get("accuracy", 0)
+    ]
     cluster = Cluster(
-        nodes, [], sorted(set(failures)), policy=policy, rule=more["placement"],
+        nodes, [], log, policy=policy, rule=more["placement"],
         interval=10 if checkpoints else 0, pause=2 if checkpoints else 0,
-        original=more["requeue"] == "original", compression=more["compression"],
+        original=more.get("requeue") == "original", compression=more.get("compression", True),
+        foreseen=seen, wanted=more.get("risk", 0.0), by_risk=more.get("checkpoint") == "risk",
     )  # fmt: skip
     for k in range(len(jobs)):
         spread = bool(asks.tasks[k]) and not asks.exclusive[k]
@@ -95,14 +114,16 @@ def runs_of(cluster: Cluster) -> list[tuple[Any, ...]]:
 
 
 def played(case: Case, policy: str) -> fs.Result:
-    machine, jobs, failures, more = case
+    machine, jobs, failures, _ = case
     time, node, downtime = zip(*sorted(set(failures)), strict=True) if failures else ((), (), ())
     log = fs.Failures.build(
-        np.array(time, int), np.array(node, int), downtime=np.array(downtime, int)
-    )
+        np.array(time, int), np.array(node, int), downtime=np.array(downtime, int),
+        detectability=likely(sorted(set(failures))),
+    )  # fmt: skip
     return fs.simulate(
-        jobs, log, policy=policy, machine=machine, estimates="requested", downtime="log", **more
-    )
+        jobs, log, policy=policy, machine=machine, estimates="requested", downtime="log",
+        **options(case, policy),
+    )  # fmt: skip
 
 
 def runs_in(result: Any) -> list[tuple[Any, ...]]:
@@ -126,6 +147,11 @@ def test_runs_are_those_of_the_reference(policy: str, first: int) -> None:
         if not cluster.jobs:
             continue
         cluster.play()
-        assert runs_in(played(case, policy)) == runs_of(cluster), seed
+        result = played(case, policy)
+        assert runs_in(result) == runs_of(cluster), seed
+        if policy == "promise":
+            promised = [(job.deadline, job.promise, job.skipped) for job in cluster.jobs]
+            table = result.jobs.sort("job").select("deadline", "promise", "skipped")
+            assert table.rows() == promised, seed
         compared += len(cluster.jobs)
     assert compared > 200

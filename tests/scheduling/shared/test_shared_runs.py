@@ -69,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_honest_run_passes(folder: Path) -> None:
     certificate = certify_promise(folder)
     assert certificate.passed, str(certificate)
-    assert len(certificate.checks) == 10
+    assert len(certificate.checks) == 14
 
 
 def changed(folder: Path, target: Path, name: str, change: Any) -> Path:
@@ -119,7 +119,7 @@ LIES: dict[str, tuple[str, Any, str]] = {
     ),
     "a shorter wait": (
         "summary.json", lambda told: {**told, "wait": {**told["wait"], "mean": 1.0}},
-        "waits, responses and counts",
+        "times of jobs",
     ),
 }  # fmt: skip
 
@@ -190,12 +190,16 @@ LINE = "nodes=2 cores=8 memory=16G gpus=2"
 @pytest.mark.parametrize(
     ("more", "wrong"),
     [
-        ({"policy": "promise"}, "fcfs, easy or conservative"),
+        ({"users": "least=0.5:0.9"}, "not built yet"),
+        ({"spares": 1}, "not built yet"),
         ({"policy": "easy", "placement": "least"}, "best, first, worst or gradient"),
         ({"policy": "easy", "nodes": 3}, "2, as machine has"),
         ({"policy": "easy", "predictor": "hazard"}, "trace"),
         ({"policy": "easy", "log_events": True}, "not built yet"),
-        ({"policy": "easy", "vault": "layout=ring parity=1", "checkpoint": "periodic"}, "none"),
+        (
+            {"policy": "easy", "vault": "layout=ring parity=1", "checkpoint": "periodic"},
+            "not built",
+        ),
     ],
 )
 def test_what_such_runs_cannot_have_is_refused(more: dict[str, Any], wrong: str) -> None:
@@ -223,7 +227,7 @@ def test_jobs_that_fit_nowhere_are_named_by_what_is_short() -> None:
     assert result.jobs["job"].to_list() == [1]
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "promise"])
 def test_jobs_that_ask_for_nothing_take_whole_nodes(policy: str, tmp_path: Path) -> None:
     """With whole nodes of one kind, runs are what they are without a machine."""
     jobs = fs.generate_jobs(6, 3, days=3, load=0.9)

@@ -195,11 +195,6 @@ class SaveRows(Rows):
     work: Int = read.whole(0, MAX_SECONDS)
 
 
-def is_planned(sheet: Sheet, name: str) -> Bool:
-    """Return whether failures were planned, by their kinds."""
-    return (sheet.frame[name] == PLANNED).fill_null(value=False).to_numpy()
-
-
 @dataclass(frozen=True)
 class FailureRows(Rows):
     """`failures.csv`: every failure that was played; `job` is the position of the job that was hit,
@@ -212,7 +207,9 @@ class FailureRows(Rows):
     job: Int = read.job(empty=True)
     lost: Int = read.whole(0, MAX_WORK)
     detectability: Reals = read.column(probability)
-    planned: Bool = read.column(is_planned, "kind")
+    planned: Bool = read.column(
+        lambda sheet, name: (sheet.frame[name] == PLANNED).fill_null(value=False).to_numpy(), "kind"
+    )
 
     @property
     def hit(self) -> Bool:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from forestall.core.certify.finding import Finding, Rule
 from forestall.core.certify.sheet import NONE, Bool
@@ -21,7 +22,7 @@ from forestall.core.certify.sums import (
     spread_of,
 )
 from forestall.core.model.events import EventKind
-from forestall.scheduling.certify.files import ACCOUNT, PromiseRun, UserRows
+from forestall.scheduling.certify.files import ACCOUNT, JobRows, PromiseRun, UserRows
 from forestall.scheduling.certify.nodes import EXACT, Sweep, sweep
 
 SHORT: Final = 10
@@ -34,7 +35,7 @@ OTHERS: Final = frozenset(
         *("promises_kept", "promises_below_wanted", "brier", "calibration"),
     }
 )
-"""What stands in the summary beside `_counts` and `_times`."""
+"""What stands in the summary beside `counts` and `times`."""
 
 
 class Facts(PromiseRun):
@@ -89,7 +90,7 @@ def account(run: Facts, finding: Finding) -> str:
     return f"useful + lost + checkpoint overhead + idle + down = {total} node-seconds"
 
 
-def promises(run: Facts, finding: Finding) -> str:
+def promises(run: Any, finding: Finding) -> str:
     """Whether each promise was kept, and that all jobs have one, or none has."""
     jobs = run.jobs
     wrong = jobs.promised & ((jobs.finish <= jobs.deadline) != jobs.kept)
@@ -105,10 +106,14 @@ def promises(run: Facts, finding: Finding) -> str:
 
 
 def _qos(run: Facts) -> dict[str, Any]:
-    jobs = run.jobs
+    return quality(run.jobs, run.jobs.runtime * run.jobs.size)
+
+
+def quality(jobs: JobRows, work: npt.NDArray[Any]) -> dict[str, Any]:
+    """The quality of service of jobs of so much work (Oliner et al., DSN 2005, Equation 2)."""
     if not bool(jobs.promised.any()):
         return {"qos": None}
-    work = (jobs.runtime * jobs.size).astype(np.float64)
+    work = work.astype(np.float64)
     kept = jobs.promised & (jobs.finish <= jobs.deadline)
     return {"qos": math.fsum((work * jobs.promise)[kept]) / math.fsum(work)}
 
@@ -124,7 +129,8 @@ def _lost_work(run: Facts) -> dict[str, Any]:
     return {"lost_work": int(run.failures.lost.sum() + run.runs.unrecovered.sum())}
 
 
-def _counts(run: Facts) -> dict[str, Any]:
+def counts(run: Any) -> dict[str, Any]:
+    """Counts of jobs, checkpoints and failures; of a run with `jobs` and `failures`."""
     jobs, failures = run.jobs, run.failures
     return {
         "jobs_count": len(jobs),
@@ -137,7 +143,8 @@ def _counts(run: Facts) -> dict[str, Any]:
     }
 
 
-def _times(run: Facts) -> dict[str, Any]:
+def times(run: Any) -> dict[str, Any]:
+    """How long jobs waited and were there, s, and how much longer than they ran."""
     jobs = run.jobs
     response = jobs.finish - jobs.submit
     slowdown = np.maximum(response / np.maximum(jobs.runtime, SHORT), 1.0)
@@ -148,7 +155,8 @@ def _times(run: Facts) -> dict[str, Any]:
     }
 
 
-def _worth(run: Facts) -> dict[str, Any]:
+def worth(run: Any) -> dict[str, Any]:
+    """What was promised beside what was kept; nothing where nothing was promised."""
     jobs, below = run.jobs, {}
     if not bool(jobs.promised.any()):
         return {"promises_kept": None, "brier": None, "calibration": None}
@@ -171,9 +179,9 @@ MEASURES: Final = (
     ("qos", _qos, EXACT),
     ("utilization", _utilization, EXACT),
     ("lost work", _lost_work, EXACT),
-    ("counts", _counts, TOLERANCE),
-    ("times of jobs", _times, TOLERANCE),
-    ("what promises were worth", _worth, TOLERANCE),
+    ("counts", counts, TOLERANCE),
+    ("times of jobs", times, TOLERANCE),
+    ("what promises were worth", worth, TOLERANCE),
 )
 RULES: Final = tuple(
     Rule[Facts](name, recomputed(of, tolerance=tolerance)) for name, of, tolerance in MEASURES
@@ -192,7 +200,7 @@ def given(run: Facts, finding: Finding) -> str:
             finding.wrong("{0} is in only one of the parameters and the measures", name)
     if "policy" not in held and "seed" in held:
         finding.wrong("summary.json has no policy")
-    for name in held.keys() - {*OTHERS, *_counts(run), *_times(run)}:
+    for name in held.keys() - {*OTHERS, *counts(run), *times(run)}:
         finding.wrong("summary.json has {0}, which no run has", name)
     if (
         not bool(run.jobs.promised.any())

@@ -24,7 +24,7 @@ from forestall.core.certify.intervals import (
     overlapping,
 )
 from forestall.core.certify.sheet import NONE, Bool, Int
-from forestall.core.certify.sums import per, recomputed, spread_of
+from forestall.core.certify.sums import per, recomputed
 from forestall.scheduling.certify import measures
 from forestall.scheduling.certify.shared_files import (
     MACHINE,
@@ -38,7 +38,6 @@ from forestall.scheduling.certify.shared_files import (
     SharedRunRows,
 )
 
-SLOWDOWN_BOUND: Final = 10
 ROUNDED: Final = 0.75
 """Thousandths: a number in a file is off by half of its last decimal, and by how floats add up."""
 _ASKED: Final = ("cores", MEMORY, "gpus", "gpu_type", "features", "tasks")
@@ -168,14 +167,17 @@ def _work(run: SharedRun, finding: Finding) -> str:
     ):  # fmt: skip
         wrong = ~absent & (getattr(jobs, name) != values)
         jobs.where(finding, wrong, f"job {{name}}: {name} is not that of its runs")
-    lost = np.bincount(runs.job, run.lost[order], minlength=len(jobs))
+    exact = run.lost[order]
+    text = "job {job} lost {lost}, which is no whole number of seconds of {share} nodes"
+    runs.where(finding, np.abs(exact - runs.lost) > ROUNDED, text)
+    lost = np.bincount(runs.job, exact, minlength=len(jobs))
     off = np.abs(lost - jobs.lost) > _unsure(runs.job, size, len(jobs))
     off |= jobs.share != _at(runs.job, runs.share, last, jobs)
     jobs.where(finding, ~absent & off, "job {name}: lost or share is not that of its runs")
     nodes = {int(job): text for job, text in zip(runs.job[last], runs.nodes[last], strict=True)}
     other = np.array([nodes.get(k, jobs.nodes[k]) != jobs.nodes[k] for k in range(len(jobs))])
     jobs.where(finding, other, "job {name}: nodes are not those of its last run")
-    done = per(runs.job, len(jobs), runs.checkpoints)
+    done = per(runs.job, len(jobs), runs.completed)
     odd = (jobs.checkpoints < done) | (jobs.checkpoints > done + jobs.restarts)
     jobs.where(finding, odd, "job {name}: checkpoints are not those of its runs")
     if run.checkpoint != "risk":
@@ -190,7 +192,7 @@ def _progress(
 ) -> None:
     """Each run takes as long as the work left and its checkpoints, and loses the rest."""
     interval, pause = run.seconds("checkpoint_interval"), run.seconds("checkpoint_overhead")
-    done = runs.checkpoints
+    done = runs.completed
     before = np.cumsum(done) - done
     before -= np.repeat(before[fresh], np.diff(np.append(np.flatnonzero(fresh), len(done))))
     need = run.jobs.runtime[runs.job] - before * interval + done * pause
@@ -235,23 +237,12 @@ def _rows(run: SharedRun, finding: Finding) -> str:
     return "rows stand in the order of time"
 
 
-def _times(run: SharedRun) -> Mapping[str, Any]:
-    jobs, failures = run.jobs, run.failures
-    response = jobs.finish - jobs.submit
-    slowdown = np.maximum(1.0, response / np.maximum(jobs.runtime, SLOWDOWN_BOUND))
-    return {
-        "jobs_count": len(jobs),
-        "makespan": int(jobs.finish.max() - jobs.submit.min()),
-        "wait": spread_of(jobs.start - jobs.submit),
-        "response": spread_of(response),
-        "bounded_slowdown": spread_of(slowdown),
-        "restarts": int(jobs.restarts.sum()),
-        "checkpoints": int(jobs.checkpoints.sum()),
-        "skipped_checkpoints": int(jobs.skipped.sum()),
-        "failures_played": len(failures),
-        "failures_hit": int((failures.job != NONE).sum()),
-        **dict.fromkeys(("qos", "promises_kept", "brier", "calibration")),
-    }
+def _quality(run: SharedRun) -> Mapping[str, Any]:
+    jobs = run.jobs
+    last = lasts(firsts(run.runs.job[run.in_order]))
+    size = np.zeros(len(jobs))
+    size[run.runs.job[run.in_order][last]] = run.size[run.in_order][last]
+    return measures.quality(jobs, jobs.runtime * size)
 
 
 def _account(run: SharedRun) -> Mapping[str, Any]:
@@ -313,7 +304,11 @@ _RULES: Final[tuple[Rule[SharedRun], ...]] = (
     Rule("work of each job", _work),
     Rule("order of the queue", _order, _is_fcfs),
     Rule("order of rows", _rows),
-    Rule("waits, responses and counts", recomputed(_times)),
+    Rule("counts", recomputed(measures.counts)),
+    Rule("times of jobs", recomputed(measures.times)),
+    Rule("promises", measures.promises),
+    Rule("what promises were worth", recomputed(measures.worth)),
+    Rule("qos", recomputed(_quality)),
     Rule("parameters and files", _given),
     Rule("account of node-seconds", recomputed(_account, tolerance=1e-6)),
     Rule("resources", recomputed(_resources, tolerance=1e-6)),
@@ -332,7 +327,10 @@ def certify_shared(folder: Path) -> Certificate:
     unknown = ["whether jobs could have started earlier: the decisions are not logged"]
     if run.checkpoint not in {"none", "periodic"}:
         unknown.append("the work of each run: when it was saved is not logged")
+    promised = bool(run.jobs.promised.any())
     unchecked = (
+        *((Unchecked("jobs.csv", ("deadline", "promise", "skipped"),
+                     "what was promised is checked only against what was kept"),) * promised),
         Unchecked("summary.json", (*(f"parameters.{name}" for name in _CHOSEN), "repeat_period"),
                   "rules that choose: a change that alters no choice leaves no trace"),
         Unchecked("summary.json", ("own_rules",), "rules in Python leave no trace"),

@@ -17,17 +17,15 @@ import numpy.typing as npt
 from forestall.core.certify import sheet as read
 from forestall.core.certify.folder import RunFolder, table
 from forestall.core.certify.intervals import Outages, spread
-from forestall.core.certify.sheet import Bool, Int, Rows, Sheet
+from forestall.core.certify.sheet import Int, Rows, Sheet
 from forestall.core.certify.sums import per
 from forestall.core.model.units import MAX_SECONDS
 from forestall.scheduling.certify.files import (
-    FINISHED,
-    OUTCOMES,
+    FailureRows,
+    JobRows,
     NodeRanges,
+    RunRows,
     Texts,
-    hostlists,
-    is_planned,
-    probability,
     text_of,
 )
 
@@ -82,34 +80,16 @@ class MachineRows(Rows):
 
 
 @dataclass(frozen=True)
-class SharedJobRows(Rows):
+class SharedJobRows(JobRows):
     """`jobs.csv`."""
 
-    FILE: ClassVar = "jobs.csv"
-    BESIDES: ClassVar = ("deadline", "promise", "kept")
-    name: Int = read.number_of_job()
-    submit: Int = read.seconds()
-    start: Int = read.seconds()
-    last_start: Int = read.seconds()
-    finish: Int = read.seconds()
-    size: Int = read.whole(1, read.MAX_NODES)
-    runtime: Int = read.whole(1, MAX_SECONDS)
-    restarts: Int = read.whole(0, MAX_SECONDS)
-    checkpoints: Int = read.whole(0, MAX_SECONDS)
-    skipped: Int = read.whole(0, MAX_SECONDS)
     lost: Int = read.parts(3)
     share: Int = read.parts(6)
-    nodes: Texts = read.column(hostlists)
     tasks: Int = read.whole(0, MOST, "asked_tasks")
     exclusive: Int = read.whole(0, 2, "asked_exclusive")
     gpu_type: Texts = read.column(text_of, "asked_gpu_type")
     features: Texts = read.column(text_of, "asked_features")
     amounts: Int = read.column(_amounts("asked_"), there=False)
-
-    def refused(self, sheet: Sheet) -> None:
-        """See `Rows`."""
-        for name in self.BESIDES:
-            sheet.refuse(~sheet.empty(name), name, "empty: such policies promise nothing")
 
     @property
     def wanted(self) -> Int:
@@ -118,18 +98,11 @@ class SharedJobRows(Rows):
 
 
 @dataclass(frozen=True)
-class SharedRunRows(Rows):
+class SharedRunRows(RunRows):
     """`runs.csv`; `job` is the position of the job."""
 
-    FILE: ClassVar = "runs.csv"
-    job: Int = read.job()
-    start: Int = read.seconds()
-    end: Int = read.seconds()
-    outcome: Int = read.words(OUTCOMES)
-    checkpoints: Int = read.whole(0, MAX_SECONDS)
     lost: Int = read.parts(3)
     share: Int = read.parts(6)
-    nodes: Texts = read.column(hostlists)
     units: Texts = read.column(text_of)
     amounts: Int = read.column(_amounts(), there=False)
 
@@ -141,26 +114,13 @@ class SharedRunRows(Rows):
         high = np.array(last, dtype=np.int64) >= sheet.given["nodes"]
         sheet.refuse(high, "nodes", "a set of nodes of machine.csv")
 
-    @property
-    def finished(self) -> Bool:
-        """Whether the job was finished."""
-        good: Bool = self.outcome == FINISHED
-        return good
-
 
 @dataclass(frozen=True)
-class SharedFailureRows(Rows):
+class SharedFailureRows(FailureRows):
     """`failures.csv`; `job` is the position of the first job that was hit, or NONE."""
 
-    FILE: ClassVar = "failures.csv"
-    time: Int = read.seconds()
-    node: Int = read.whole(0, "nodes")
-    downtime: Int = read.whole(0, MAX_SECONDS)
-    detectability: Floats = read.column(probability)
-    job: Int = read.job(empty=True)
     lost: Int = read.parts(3)
     jobs: Int = read.whole(0)
-    planned: Bool = read.column(is_planned, "kind")
 
 
 class SharedRun(RunFolder):
@@ -174,7 +134,7 @@ class SharedRun(RunFolder):
     @property
     def known(self) -> dict[str, Any]:
         """See `RunFolder`."""
-        known = {"nodes": len(self.machine), "resources": self.machine.resources}
+        known = {"nodes": len(self.machine), "resources": self.machine.resources, "stored": False}
         return known if "jobs" not in self.__dict__ else {**known, "ids": self.jobs.name}
 
     @property

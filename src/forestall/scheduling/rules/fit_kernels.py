@@ -83,8 +83,10 @@ def take_units(kinds, k, capacity, free, units, sign):
 
 
 @inlined
-def is_before(rule, free, score, a, b):
+def is_before(rule, free, score, risk, a, b):
     """Return whether node `a` is taken before node `b`; `free` is what is free of each."""
+    if risk[a] != risk[b]:
+        return risk[a] < risk[b]
     if rule == GRADIENT and score[a] != score[b]:
         return score[a] < score[b]
     if rule != FIRST:
@@ -112,12 +114,12 @@ def fragments(mix, node, free):
 
 
 @kernel
-def sift(heap, size, i, rule, free, score):
+def sift(heap, size, i, rule, free, score, risk):
     """Let the node at a place of the heap sink to where it belongs."""
     while True:
         low = i
         for child in range(2 * i + 1, 2 * i + 3):
-            if child < size and is_before(rule, free, score, heap[child], heap[low]):
+            if child < size and is_before(rule, free, score, risk, heap[child], heap[low]):
                 low = child
         if low == i:
             return
@@ -126,10 +128,12 @@ def sift(heap, size, i, rule, free, score):
 
 
 @kernel
-def pick(candidates, found, rule, free, score, units, wanted, nodes, taken):
+def pick(candidates, found, rule, free, score, risk, units, wanted, nodes, taken):
     """Choose among `found` candidate nodes, which together hold `wanted` units at least.
 
     units : int64[nodes], units that fit on each candidate; free : int64[nodes, resources]
+    score, risk : float64[nodes], which the gradient goes by; the probability that a node fails the
+        job, which comes before all else
     nodes, taken : where the chosen nodes and their units are written, in the order of the choice
 
     Returns how many nodes were chosen.
@@ -138,7 +142,7 @@ def pick(candidates, found, rule, free, score, units, wanted, nodes, taken):
         nodes[0], taken[0] = candidates[0], wanted
         return np.int64(1)
     for i in range(found // 2 - 1, -1, -1):
-        sift(candidates, found, i, rule, free, score)
+        sift(candidates, found, i, rule, free, score, risk)
     count, left, size = np.int64(0), wanted, found
     while left > 0:
         node = candidates[0]
@@ -147,5 +151,5 @@ def pick(candidates, found, rule, free, score, units, wanted, nodes, taken):
         count += 1
         size -= 1
         candidates[0] = candidates[size]
-        sift(candidates, size, 0, rule, free, score)
+        sift(candidates, size, 0, rule, free, score, risk)
     return count

@@ -123,20 +123,23 @@ def opening(profile, kinds, k, capacity, node, first, length):
 
 
 @kernel
-def earliest(profile, kinds, k, capacity, now, length, wanted, room):
-    """Return the earliest start, `now` or later, from which `wanted` units fit for `length` s."""
+def earliest(profile, kinds, k, capacity, up_at, now, length, wanted, room):
+    """Return the earliest start from `now` on from which `wanted` units fit for `length` s. Nodes
+    that are down count from their return on, int64[nodes] `up_at`."""
     if kinds.table[k].cap > 1:
-        return earliest_spread(profile, kinds, k, capacity, now, length, wanted, room.least)
+        return earliest_spread(profile, kinds, k, capacity, up_at, now, length, wanted, room.least)
     nodes = len(capacity)
     for node in range(nodes):
-        room.opens[node], room.until[node] = opening(profile, kinds, k, capacity, node, now, length)
+        room.opens[node], room.until[node] = opening(
+            profile, kinds, k, capacity, node, max(now, up_at[node]), length
+        )
     time = now
     while True:
         count, later = 0, FAR
         for node in range(nodes):
             if room.until[node] < time:
                 room.opens[node], room.until[node] = opening(
-                    profile, kinds, k, capacity, node, time, length
+                    profile, kinds, k, capacity, node, max(time, up_at[node]), length
                 )
             if room.opens[node] <= time:
                 count += 1
@@ -149,13 +152,17 @@ def earliest(profile, kinds, k, capacity, now, length, wanted, room):
 
 
 @kernel
-def earliest_spread(profile, kinds, k, capacity, now, length, wanted, least):
-    """Return the earliest start for tasks that are spread: it is now, or where a step begins."""
+def earliest_spread(profile, kinds, k, capacity, up_at, now, length, wanted, least):
+    """Return the earliest start for tasks that are spread: it is now, where a step begins, or when
+    a node is back."""
     time = now
     while True:
         count, later = np.int64(0), FAR
         for node in range(len(capacity)):
-            count += units_over(profile, kinds, k, capacity, node, time, time + length, least)
+            if up_at[node] > time:
+                later = min(later, up_at[node])
+            else:
+                count += units_over(profile, kinds, k, capacity, node, time, time + length, least)
             step = profile.head[node]
             while step >= 0 and profile.time[step] <= time:
                 step = profile.after[step]

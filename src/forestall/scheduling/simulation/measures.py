@@ -102,7 +102,7 @@ def promises(outcome: Outcome) -> dict[str, Any]:
         return {"qos": None, "promises_kept": None, "brier": None, "calibration": None}
     kept = (outcome.jobs["finish"] <= deadline).astype(np.int64)
     return {
-        "qos": quality_of_service(jobs.runtime, jobs.size, kept, promise),
+        "qos": quality_of_service(jobs.runtime, outcome.sizes[outcome.jobs["run"]], kept, promise),
         "promises_kept": float(kept.mean()),
         "promised_mean": float(promise.mean()),
         "promises_below_wanted": int((promise < _wanted(outcome)).sum()),

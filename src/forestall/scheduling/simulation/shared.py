@@ -19,8 +19,7 @@ from forestall.core.model.failures import Failures
 from forestall.core.model.jobs import Jobs
 from forestall.core.model.nodes import GPUS, MachineSpec, Requests
 from forestall.core.world.jobs import nothing_left
-from forestall.prediction.models.foreseen_kernels import Foreseen
-from forestall.scheduling.engine.shared_state import (
+from forestall.scheduling.engine.shared.state import (
     SLOTS,
     SharedState,
     grown_shared,
@@ -237,12 +236,13 @@ def play_shared(
     demand: Demand,
     failures: Failures,
     parameters: Parameters,
-    prediction: Foreseen,
+    prediction: Any,
     *,
     log_events: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Simulate jobs that share the nodes of a machine, with the compiled engine."""
+    """Simulate jobs that share the nodes of a machine, with the compiled engine; `prediction` as
+    kernels take it."""
     world = new_world(workload, failures, parameters)
     table = job_records(workload, parameters)
     table["size"] = demand.units
@@ -251,9 +251,12 @@ def play_shared(
         int(RULES[str(parameters.placement)]), mix_of(demand, workload), prediction,
     )  # fmt: skip
     log = new_log(1024 if log_events else 0)
+    loop_of = shared_loop_kernels.run
+    if parameters.entry.promises:
+        loop_of = shared_loop_kernels.run_promises
     status = stops.PAUSED
     while status != stops.ENDED:
-        status = shared_loop_kernels.run(state, world, log, CHUNK)
+        status = loop_of(state, world, log, CHUNK)
         assert status != stops.STALLED, "jobs are left, yet nothing will happen any more"
         if status == stops.FULL:
             check_clock(world, workload)
@@ -262,7 +265,7 @@ def play_shared(
             log = _grown_log(log, state, world) if log_events else log
         elif progress is not None:
             progress(len(world.jobs) - int(world.at[worlds.LEFT]), len(world.jobs))
-    return _collected(workload, demand, failures, parameters, world, log)
+    return _collected(workload, demand, failures, parameters, world, log, state.jobs)
 
 
 def _grown_world(world: worlds.World, state: SharedState) -> worlds.World:
@@ -292,8 +295,9 @@ def _collected(
     parameters: Parameters,
     world: worlds.World,
     log: loop.Log,
+    promised: npt.NDArray[Any],
 ) -> Outcome:
-    """Cut the arrays to what was used."""
+    """Cut the arrays to what was used; `promised` are JOB[jobs]."""
     at = world.at
     runs, pairs = world.runs[: at[worlds.RUNS]], world.ranges[: at[worlds.RANGES]]
     taken = _taken(runs, pairs, demand)
@@ -303,11 +307,10 @@ def _collected(
         log.decisions[: at[worlds.DECIDED]],
         log.ranges[: at[worlds.LOG_RANGES]],
     )
-    count = len(workload.jobs)
     return Outcome(
-        workload, failures, parameters, world.jobs, np.zeros(count), np.full(count, -1, np.int64),
-        runs, ranges, world.played[: at[worlds.STRUCK]], logged, int(at[worlds.EVENTS]),
-        taken=taken,
+        workload, failures, parameters, world.jobs, promised["promise"].copy(),
+        promised["deadline"].copy(), runs, ranges, world.played[: at[worlds.STRUCK]], logged,
+        int(at[worlds.EVENTS]), taken=taken,
     )  # fmt: skip
 
 

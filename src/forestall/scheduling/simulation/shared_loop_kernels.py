@@ -1,4 +1,4 @@
-"""The simulator's loop where jobs share nodes, as one compiled function."""
+"""The simulator's loops where jobs share nodes: of classic policies, and of promises."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from forestall.core.clock.stop_kernels import ENDED, FULL, PAUSED, STALLED
 from forestall.core.model.events import EventKind
 from forestall.prediction.models.foreseen_kernels import FAR
 from forestall.prediction.models.heap_kernels import cancel
-from forestall.scheduling.engine import shared_kernels as engine
-from forestall.scheduling.engine import shared_pass_kernels as passes
-from forestall.scheduling.engine.shared_state import (
+from forestall.scheduling.engine.shared import event_kernels as engine
+from forestall.scheduling.engine.shared import pass_kernels as passes
+from forestall.scheduling.engine.shared import promise_kernels as promising
+from forestall.scheduling.engine.shared.state import (
     SLOTS,
     SharedState,
     has_shared_room,
@@ -81,4 +82,23 @@ def run(state, world, log, limit):
                 worlds.plan(world, alarm, wake, _PASS, _ALARM)
             else:
                 cancel(world.heap, alarm)
+    return ENDED
+
+
+@entry
+def run_promises(state, world, log, limit):
+    """As `run`, under the promise policy: every event is answered by itself."""
+    at = world.at
+    stop = at[worlds.EVENTS] + limit
+    while at[worlds.LEFT] > 0:
+        if not fits(state, world, log):
+            return FULL
+        if at[worlds.EVENTS] >= stop:
+            return PAUSED
+        key, stream = worlds.peek(world)
+        if stream < 0:
+            return STALLED
+        worlds.step(world, key, stream)
+        promising.take(state, at[worlds.KIND], at[worlds.KEY], at[worlds.UNTIL], at[worlds.NOW])
+        carry_out_all(state, world, log)
     return ENDED

@@ -7,7 +7,7 @@ import numpy as np
 from forestall.core._compile import inlined, kernel, merged
 from forestall.core.model.decisions import DecisionKind
 from forestall.scheduling.engine import run_kernels as runs
-from forestall.scheduling.engine.shared_state import (
+from forestall.scheduling.engine.shared.state import (
     ENDS,
     FIRST,
     FRESH,
@@ -187,7 +187,7 @@ def place(state, j, free):
         score_all(state, state.kind[j], free, found)
     first = slots.first[j]
     slots.used[j] = fits.pick(
-        room.candidates, found, rule, free, room.score, room.units, state.jobs[j].size,
+        room.candidates, found, rule, free, room.score, room.risk, room.units, state.jobs[j].size,
         slots.node[first:], slots.units[first:],
     )  # fmt: skip
 
@@ -206,13 +206,20 @@ def score_all(state, k, free, found):
 
 @kernel
 def start(state, j, now, reason):
-    """Start job `j` on its slots."""
+    """Start job `j`, which has waited in the queue, on its slots."""
     job = state.jobs[j]
     dequeue(state, j)
-    occupy(state, j, _MINUS)
     job.start, job.end = now, now + runs.length_of(job, state.rules)
-    job.status, job.mark, job.progress, job.since = RUNNING, now, job.saved, 0
     expect(state, job.end, j)
+    begin(state, j, now, reason)
+
+
+@kernel
+def begin(state, j, now, reason):
+    """Let job `j` run on its slots, its end being expected."""
+    job = state.jobs[j]
+    occupy(state, j, _MINUS)
+    job.status, job.mark, job.progress, job.since = RUNNING, now, job.saved, 0
     record = runs.decided(state.out, _START, reason, j)
     record.start, record.end, record.deadline = job.start, job.end, job.deadline
     record.probability = job.promise

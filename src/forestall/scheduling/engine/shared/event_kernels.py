@@ -1,4 +1,5 @@
-"""FCFS, EASY and conservative backfilling where jobs share nodes, as one compiled step an event.
+"""FCFS, EASY and conservative backfilling where jobs share nodes, as one compiled step an event;
+and what they have in common with the promise policy.
 
 As in `classic_kernels`, all events of a second are taken in, then one PASS decides. A job needs
 nodes that each fit throughout its window; a node is never overbooked in any resource.
@@ -12,19 +13,20 @@ from forestall.core._compile import merged
 from forestall.core.model.decisions import DecisionKind, Reason
 from forestall.core.model.events import EventKind
 from forestall.scheduling.engine import run_kernels as runs
-from forestall.scheduling.engine import shared_pass_kernels as passes
-from forestall.scheduling.engine import shared_queue_kernels as queues
-from forestall.scheduling.engine.shared_state import (
+from forestall.scheduling.engine.shared import pass_kernels as passes
+from forestall.scheduling.engine.shared import queue_kernels as queues
+from forestall.scheduling.engine.shared.state import (
     ENDS,
     FAILURES,
     FINISHES,
     FRESH,
     SLOTS,
 )
-from forestall.scheduling.engine.state import CONSERVATIVE, DONE, EASY
+from forestall.scheduling.engine.state import CONSERVATIVE, DONE, EASY, RUNNING
 from forestall.scheduling.rules import checkpoint_kernels as checkpoints
 from forestall.scheduling.rules import risk_kernels as risks
 from forestall.scheduling.rules.nodes import bitset_kernels as bits
+from forestall.scheduling.rules.search_state import CHOSEN
 
 _REQUEUE = np.int64(DecisionKind.REQUEUE)
 _NODE_FAILED_REASON = np.int64(Reason.NODE_FAILED)
@@ -65,9 +67,8 @@ def runs_on(state, j, node):
 
 
 @merged
-def fail_node(state, node, until, now):
-    """Take a node down; all jobs on it wait again, each without its work since its last
-    checkpoint. They are told in the order of their numbers."""
+def take_down(state, node, until):
+    """Note that a node is down."""
     before = state.up_at[node]
     if before == 0:
         queues.count_node(state, node, _MINUS)
@@ -76,17 +77,34 @@ def fail_node(state, node, until, now):
     state.up_at[node] = max(before, until)
     queues.expect(state, state.up_at[node], -1 - node)
     state.at[FAILURES] += 1
-    last = np.int64(-1)
-    while True:
-        victim = np.int64(-1)
-        for i in range(state.at[ENDS]):
-            who = state.ends[i].who
-            if who > last and (victim < 0 or who < victim) and runs_on(state, who, node):
-                victim = who
-        if victim < 0:
-            return
-        last = victim
-        kill(state, victim, node, now)
+
+
+@merged
+def victim_after(state, last, node):
+    """Return the lowest job above `last` that runs on a node, or -1."""
+    victim = np.int64(-1)
+    for i in range(state.at[ENDS]):
+        who = state.ends[i].who
+        if (
+            who > last
+            and (victim < 0 or who < victim)
+            and state.jobs[who].status == RUNNING
+            and runs_on(state, who, node)
+        ):
+            victim = who
+    return victim
+
+
+@merged
+def fail_node(state, node, until, now):
+    """Take a node down; all jobs on it wait again, each without its work since its last
+    checkpoint. They are told in the order of their numbers."""
+    take_down(state, node, until)
+    j = victim_after(state, _MINUS, node)
+    while j >= 0:
+        kill(state, j, node, now)
+        queues.enqueue(state, j, state.jobs[j].submit if state.rules.requeue_original else now)
+        j = victim_after(state, j, node)
 
 
 @merged
@@ -100,7 +118,6 @@ def kill(state, j, node, now):
     record.at = job.saved
     queues.forget(state, job.end, j)
     queues.occupy(state, j, _ONE)
-    queues.enqueue(state, j, job.submit if state.rules.requeue_original else now)
 
 
 @merged
@@ -114,15 +131,21 @@ def recover_node(state, node, now):
 @merged
 def risk_of_waiting(state, j, now):
     """Return p_f of a running job's nodes over [now, now + C + I + C)."""
-    rules, job, row = state.rules, state.jobs[j], state.room.row
+    rules, job = state.rules, state.jobs[j]
     if rules.checkpoint != checkpoints.CHECKPOINT_RISK:
         return 0.0
-    for i in range(len(row)):
-        row[i] = bits.ZERO
-    for s in range(state.slots.first[j], state.slots.first[j] + state.slots.used[j]):
-        bits.put(row, state.slots.node[s])
-    end = now + 2 * job.pause + job.interval
-    return risks.risk_of_set(state.prediction, row, now, now, end)
+    return risk_of_job(state, j, now, now, now + 2 * job.pause + job.interval)
+
+
+@merged
+def risk_of_job(state, j, now, start, end):
+    """Return p_f of the nodes of job `j` over [start, end); they are left in the row CHOSEN."""
+    rows, slots = state.scratch.rows, state.slots
+    for i in range(rows.shape[1]):
+        rows[CHOSEN, i] = bits.ZERO
+    for s in range(slots.first[j], slots.first[j] + slots.used[j]):
+        bits.put(rows[CHOSEN], slots.node[s])
+    return risks.risk_of_set(state.prediction, rows[CHOSEN], now, start, end)
 
 
 @merged
@@ -138,12 +161,18 @@ def schedule(state, now):
 
 
 @merged
+def admit(state, j):
+    """Take note of a job that has not been seen before."""
+    runs.admit(state, j)
+    state.at[SLOTS] += state.slots.first[j + 1] - state.slots.first[j]
+
+
+@merged
 def take(state, kind, key, until, now):
     """Take one event; what should be done is left in `state.out`."""
     state.out.held[0] = 0
     if kind == _SUBMITTED:
-        runs.admit(state, key)
-        state.at[SLOTS] += state.slots.first[key + 1] - state.slots.first[key]
+        admit(state, key)
         queues.enqueue(state, key, state.jobs[key].submit)
     elif kind == _FINISHED:
         finish(state, key, now)

@@ -8,8 +8,8 @@ from forestall.core._compile import inlined, kernel, merged
 from forestall.core.model.decisions import DecisionKind, Reason
 from forestall.prediction.models.foreseen_kernels import FAR
 from forestall.scheduling.engine import run_kernels as runs
-from forestall.scheduling.engine import shared_queue_kernels as queues
-from forestall.scheduling.engine.shared_state import (
+from forestall.scheduling.engine.shared import queue_kernels as queues
+from forestall.scheduling.engine.shared.state import (
     ENDS,
     FAILURES,
     FINISHES,
@@ -37,13 +37,13 @@ _MINUS = np.int64(-1)
 @merged
 def best_now(state, k):
     """Return the node that one unit of a kind, which fits now, goes to."""
-    best, rule = -1, state.placement[0]
+    best, rule, room = -1, state.placement[0], state.room
     allowed = state.kinds.allowed[state.kinds.table[k].nodes]
     for node in range(len(state.capacity)):
         if (
             allowed[node]
             and state.up_at[node] == 0
-            and (best < 0 or fits.is_before(rule, state.free, state.room.score, node, best))
+            and (best < 0 or fits.is_before(rule, state.free, room.score, room.risk, node, best))
             and fits.units_within(state.kinds, k, state.capacity[node], state.free[node]) > 0
         ):
             best = node
@@ -277,7 +277,7 @@ def reserve_place(state, j, now, reason):
     length, old = runs.length_of(job, state.rules), job.start
     k = state.kind[j]
     at = profiles.earliest(
-        state.profile, state.kinds, k, state.capacity, now, length, job.size, room
+        state.profile, state.kinds, k, state.capacity, state.up_at, now, length, job.size, room
     )
     for node in range(len(room.units)):
         room.units[node] = profiles.units_over(

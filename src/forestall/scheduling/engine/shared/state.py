@@ -10,9 +10,9 @@ import numpy.typing as npt
 from forestall.core._compile import inlined, plain, records
 from forestall.core.engine.growth import longer
 from forestall.core.model.nodes import MachineSpec
-from forestall.prediction.models.foreseen_kernels import Foreseen
-from forestall.scheduling.engine.state import CONSERVATIVE, DECISION, Answers, Rules
+from forestall.scheduling.engine.state import DECISION, EASY, FCFS, Answers, Rules
 from forestall.scheduling.rules.fit_kernels import Kinds, Mix
+from forestall.scheduling.rules.search_state import Scratch, new_scratch
 
 FIRST, LAST, WAITING, ENDS, FINISHES, FAILURES, FRESH, SLOTS, SEARCH = range(9)
 """Counters: first and last job of the queue (-1: none), jobs that wait, expected ends, jobs that
@@ -35,8 +35,8 @@ class Slots(NamedTuple):
 
 class WorkArrays(NamedTuple):
     """What kernels work in: int64[nodes, resources] twice, int64[nodes] four times, float64[nodes]
-    scores, bool[nodes] which are up, int64[nodes] the search in which `free` of a node was written,
-    and that in which it was reserved, a bitset row of nodes, int64[resources]."""
+    scores and risks (0 where none are told), bool[nodes] which are up, int64[nodes] the search in
+    which `free` of a node was written, and that in which it was reserved, int64[resources]."""
 
     free: npt.NDArray[np.int64]
     least: npt.NDArray[np.int64]
@@ -45,10 +45,10 @@ class WorkArrays(NamedTuple):
     until: npt.NDArray[np.int64]
     opens: npt.NDArray[np.int64]
     score: npt.NDArray[np.float64]
+    risk: npt.NDArray[np.float64]
     up: npt.NDArray[np.bool_]
     touched: npt.NDArray[np.int64]
     reserved: npt.NDArray[np.int64]
-    row: npt.NDArray[np.uint64]
     rest: npt.NDArray[np.int64]
 
 
@@ -70,8 +70,8 @@ class SharedState(NamedTuple):
     free of it now; int64[nodes] when a node that is down is back (0: it is up); kinds of requests,
     and int64[jobs] which each job has; where jobs run; int64[jobs] three times: the job ahead in
     the queue and the one behind (-1: none), and the time that orders them; END[capacity] in order;
-    profiles of nodes; the rule of placement; room; what is predicted; the decisions on the last
-    event; counters."""
+    profiles of nodes; the rule of placement; room; sets of nodes and risks; what is predicted; the
+    decisions on the last event; counters."""
 
     jobs: npt.NDArray[Any]
     rules: Rules
@@ -89,7 +89,8 @@ class SharedState(NamedTuple):
     placement: npt.NDArray[np.int64]
     mix: Mix
     room: WorkArrays
-    prediction: Foreseen
+    scratch: Scratch
+    prediction: Any
     out: Answers
     at: npt.NDArray[np.int64]
 
@@ -102,7 +103,7 @@ def new_shared_state(
     kind: npt.NDArray[np.int64],
     placement: int,
     mix: Mix,
-    prediction: Foreseen,
+    prediction: Any,
 ) -> SharedState:
     """Return a state before anything has happened; `jobs` are JOB[n] with units for sizes."""
     nodes, count = len(machine), len(jobs)
@@ -138,12 +139,13 @@ def new_shared_state(
             until=np.zeros(nodes, np.int64),
             opens=np.zeros(nodes, np.int64),
             score=np.zeros(nodes),
+            risk=np.zeros(nodes),
             up=np.zeros(nodes, np.bool_),
             touched=np.zeros(nodes, np.int64),
             reserved=np.zeros(nodes, np.int64),
-            row=np.zeros((nodes + 63) // 64, np.uint64),
             rest=np.zeros(shape[1], np.int64),
         ),
+        new_scratch(nodes),
         prediction,
         Answers(records(256, DECISION), np.zeros(1, np.int64)),
         at,
@@ -153,14 +155,14 @@ def new_shared_state(
 @inlined
 def most_shared_decisions(state):
     """Return how many decisions one event may bring at the most."""
-    return 3 * state.at[WAITING] + state.at[ENDS] + 4
+    return 3 * state.at[WAITING] + 2 * state.at[ENDS] + 4
 
 
 @inlined
 def most_steps(state):
     """Return how many steps of profiles an event may add at the most: two for each node of what
     runs and what waits, and for each node that is down."""
-    if state.rules.policy != CONSERVATIVE:
+    if state.rules.policy == FCFS or state.rules.policy == EASY:  # noqa: PLR1714 - compiled
         return np.int64(0)
     return 2 * (state.at[SLOTS] + len(state.capacity)) + 2
 

@@ -1,0 +1,1 @@
+"""The engine where jobs share nodes."""
