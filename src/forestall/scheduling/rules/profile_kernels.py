@@ -97,14 +97,14 @@ def units_over(profile, kinds, k, capacity, node, first, end, least):
 
 
 @kernel
-def opening(profile, kinds, k, capacity, node, first, length):
+def opening(profile, kinds, k, capacity, node, first, length, limit):
     """Return (opens, closes): the first stretch of starts, none before `first`, from which a unit
-    fits on a node for `length` s; FAR twice where there is none, and `closes` FAR for one without
-    end."""
+    fits on a node for `length` s; FAR twice where there is none up to `limit`, and `closes` FAR for
+    one without end."""
     if not kinds.allowed[kinds.table[k].nodes, node]:
         return FAR, FAR
     step, opens = profile.head[node], np.int64(-1)
-    while step >= 0:
+    while step >= 0 and (opens >= 0 or profile.time[step] <= limit):
         after = profile.after[step]
         ends = profile.time[after] if after >= 0 else FAR
         if ends > first:
@@ -128,18 +128,20 @@ def earliest(profile, kinds, k, capacity, up_at, now, length, wanted, room):
     that are down count from their return on, int64[nodes] `up_at`."""
     if kinds.table[k].cap > 1:
         return earliest_spread(profile, kinds, k, capacity, up_at, now, length, wanted, room.least)
-    nodes = len(capacity)
+    nodes, limit = len(capacity), FAR
     for node in range(nodes):
         room.opens[node], room.until[node] = opening(
-            profile, kinds, k, capacity, node, max(now, up_at[node]), length
+            profile, kinds, k, capacity, node, max(now, up_at[node]), length, limit
         )
+        if wanted == 1:  # no other node matters that opens later
+            limit = min(limit, room.opens[node])
     time = now
     while True:
         count, later = 0, FAR
         for node in range(nodes):
             if room.until[node] < time:
                 room.opens[node], room.until[node] = opening(
-                    profile, kinds, k, capacity, node, max(time, up_at[node]), length
+                    profile, kinds, k, capacity, node, max(time, up_at[node]), length, FAR
                 )
             if room.opens[node] <= time:
                 count += 1

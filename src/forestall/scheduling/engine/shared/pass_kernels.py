@@ -271,6 +271,20 @@ def change_profile(state, j, first, end, sign):
 
 
 @kernel
+def fit_over(state, k, start, end):
+    """Note how many units of a kind fit on each node over [start, end), the earliest window that
+    was found for it, and the least that is free of it then."""
+    room, alone = state.room, state.kinds.table[k].cap == 1
+    for node in range(len(room.units)):
+        room.units[node] = 0
+        known = not alone or room.opens[node] <= start <= room.until[node]
+        if known and state.up_at[node] <= start:
+            room.units[node] = profiles.units_over(
+                state.profile, state.kinds, k, state.capacity, node, start, end, room.least
+            )
+
+
+@kernel
 def reserve_place(state, j, now, reason):
     """Give job `j` the earliest window in which it fits, and say so where its start is another."""
     job, room = state.jobs[j], state.room
@@ -279,10 +293,7 @@ def reserve_place(state, j, now, reason):
     at = profiles.earliest(
         state.profile, state.kinds, k, state.capacity, state.up_at, now, length, job.size, room
     )
-    for node in range(len(room.units)):
-        room.units[node] = profiles.units_over(
-            state.profile, state.kinds, k, state.capacity, node, at, at + length, room.least
-        )
+    fit_over(state, k, at, at + length)
     queues.place(state, j, room.least)
     job.start = at
     change_profile(state, j, at, at + length, _MINUS)

@@ -76,12 +76,9 @@ def choose(state, j, now, start, end):
     room, rows, k = state.room, state.scratch.rows, state.kind[j]
     for i in range(rows.shape[1]):
         rows[FREE, i] = bits.ZERO
+    passes.fit_over(state, k, start, end)
     for node in range(len(state.capacity)):
-        room.risk[node], room.units[node] = 0.0, 0
-        if state.up_at[node] <= start:
-            room.units[node] = profiles.units_over(
-                state.profile, state.kinds, k, state.capacity, node, start, end, room.least
-            )
+        room.risk[node] = 0.0
         if room.units[node] > 0:
             bits.put(rows[FREE], node)
     if state.placement[0] != fits.FIRST:
