@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from forestall.logs.generate import Seeds as Seeds
     from forestall.logs.generate import generate_failures as generate_failures
     from forestall.logs.generate import generate_jobs as generate_jobs
+    from forestall.logs.generate import generate_machine as generate_machine
+    from forestall.logs.generate import generate_shared_jobs as generate_shared_jobs
     from forestall.logs.generate import preset_failures as preset_failures
     from forestall.logs.generate.guests import generate_guests as generate_guests
     from forestall.logs.generate.hosts import generate_hosts as generate_hosts
@@ -174,8 +176,10 @@ _HOME: Final[dict[str, str]] = {
     "generate_guests": "forestall.logs.generate.guests",
     "generate_hosts": "forestall.logs.generate.hosts",
     "generate_jobs": "forestall.logs.generate",
+    "generate_machine": "forestall.logs.generate",
     "generate_memory": "forestall.logs.generate.memory",
     "generate_ras": "forestall.logs.generate.ras",
+    "generate_shared_jobs": "forestall.logs.generate",
     "generate_task_jobs": "forestall.logs.generate.tasks",
     "hosts": "forestall.public",
     "interval": "forestall.public.asked.reliability",

@@ -24,6 +24,18 @@ def test_prediction_is_worth_something(tmp_path: Path) -> None:
     assert told
 
 
+@pytest.mark.slow
+def test_shared_nodes_are_shown_too(tmp_path: Path) -> None:
+    done = demo(tmp_path / "out", lambda _: None, shared=True)
+    lost = [run.lost_work for run in done.runs.values()]
+    assert lost[0] > lost[1] > lost[2]
+    assert (done.certain.qos, done.certain.lost_work) == (1, 0)
+    assert len(done.jobs) > 5000
+    assert {path.name for path in done.folder.iterdir()} == set(demos.SHARED_FILES)
+    assert is_demo_folder(done.folder)
+    assert "GPUs" in done.nodes
+
+
 def test_its_logs_are_as_long_as_it_says() -> None:
     from forestall.logs.generate import generate_jobs
 

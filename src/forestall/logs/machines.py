@@ -4,7 +4,8 @@ CSV has a node a row: ``name,cores,memory,gpus[,gpu_type][,features][,partitions
 or with a unit (``64G``); features and partitions are separated by blanks. TOML has a table
 ``[[nodes]]`` a group: `name` is a hostlist such as ``"gpu[01-16]"``, memory is as in CSV, features
 and partitions are lists, and any other whole number is a resource of that name. A line is
-``nodes=32 cores=64 memory=512G gpus=8``.
+``nodes=32 cores=64 memory=512G gpus=8``, or ``nodes=64 like=alibaba-2023`` for nodes of the kinds
+of that cluster.
 """
 
 from __future__ import annotations
@@ -24,14 +25,31 @@ from forestall.core.model.errors import ParameterError, TraceError
 from forestall.core.model.hostlist import expand
 from forestall.core.model.nodes import RESOURCES, MachineSpec
 from forestall.core.model.units import parse_size
+from forestall.logs.generate.shared import generate_machine
 from forestall.logs.jobs.table import in_mebibytes
 
 FORM: Final = (
     "a file of nodes (CSV, TOML, scontrol show node), or 'nodes=32 cores=64 memory=512G gpus=8'"
 )
+LIKE: Final = {"alibaba-2023": generate_machine}
+"""Machines that can be made up for any number of nodes."""
 _MEBI: Final = 1 << 20
 _MOST: Final = 2**40
 _WORDS: Final = ("gpu_type", "features", "partitions")
+
+
+def is_line(given: str | Path) -> bool:
+    """Return whether a machine is told by a line, not by a file."""
+    return isinstance(given, str) and "=" in given and not Path(given).exists()
+
+
+def machine_from(given: str | Path) -> MachineSpec:
+    """Return the machine of a line, or of a CSV or TOML file. Raises ParameterError, TraceError."""
+    if isinstance(given, str) and is_line(given):
+        return machine_of_line(given)
+    if not Path(given).exists():
+        raise ParameterError("machine", str(given), FORM)
+    return read_machine_file(given)
 
 
 @reader
@@ -55,12 +73,15 @@ def read_machine_file(path: str | Path, *, strict: bool = False) -> MachineSpec:
 
 
 def machine_of_line(text: str) -> MachineSpec:
-    """Return the machine of equal nodes that a line describes.
+    """Return the machine that a line describes: equal nodes, or such as are made up.
 
     >>> machine_of_line("nodes=2 cores=64 memory=512G gpus=8").capacity.tolist()
     [[64, 524288, 8], [64, 524288, 8]]
     """
     values = {"nodes": 0, "cores": 0, "memory": 0, "gpus": 0}
+    told = dict.fromkeys(part.partition("=")[0] for part in text.split())
+    if "like" in told:
+        return _made_up(text, told)
     for part in text.split():
         name, sign, value = part.partition("=")
         if name not in values or not sign:
@@ -69,6 +90,15 @@ def machine_of_line(text: str) -> MachineSpec:
     if not values["nodes"] or not values["cores"]:
         raise ParameterError("machine", text, "nodes and cores of 1 at least")
     return MachineSpec.of_equal(**values)
+
+
+def _made_up(text: str, told: Iterable[str]) -> MachineSpec:
+    values = dict(part.split("=", 1) for part in text.split() if "=" in part)
+    if set(told) != {"nodes", "like"} or values.get("like") not in LIKE:
+        raise ParameterError(
+            "machine", text, f"'nodes=N like=NAME', NAME being {' or '.join(LIKE)}"
+        )
+    return LIKE[values["like"]](_amount("machine", "nodes", values.get("nodes")))
 
 
 def _amount(where: str | Path, name: str, value: Any) -> int:

@@ -44,6 +44,10 @@ def write_log(log: Jobs | Failures, out: Path) -> WrittenLog:
     if isinstance(log, Failures):
         write_failures(log, out)
     elif suffix == ".swf":
+        if log.requests is not None:
+            raise TraceError(
+                out, "SWF has no cores, memory and GPUs of nodes; expected .csv or .parquet"
+            )
         write_swf(log, out)
     else:
         write_job_table(log, out)

@@ -11,10 +11,12 @@ from forestall.core._lazy import lazily
 from forestall.core.files.folders import is_left_over
 from forestall.core.kit.folder import check_folder, fill_folder
 from forestall.core.kit.progress import Tell
+from forestall.core.model.nodes import GPUS
 from forestall.core.show.page import page, write_page
-from forestall.logs.generate import generate_failures, generate_jobs
-from forestall.logs.jobs.swf import write_swf
+from forestall.logs.generate import generate_failures, generate_jobs, generate_shared_jobs
+from forestall.logs.machines import machine_of_line
 from forestall.logs.write import write_failures_csv
+from forestall.logs.written import write_log
 from forestall.runs.many import comparison
 from forestall.scheduling.settings import PROMISE
 from forestall.scheduling.simulation.parameters import Parameters
@@ -40,6 +42,10 @@ RUNS: Final = {"no prediction": 0.0, "accuracy 0.7": 0.7, "perfect": 1.0}
 SHOWN: Final = "accuracy 0.7"
 """The run that gets a report of its own."""
 FILES: Final = ("jobs.swf", "failures.csv", "report.html", "comparison.html")
+SHARED: Final = "nodes=64 like=alibaba-2023"
+SHARED_DAYS: Final = 3
+SHARED_FILES: Final = ("jobs.csv", *FILES[1:])
+"""The same on a machine whose nodes are shared."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,26 @@ class Demo:
     runs: Mapping[str, Result]
     certain: Result
     folder: Path
+    machine: str | None = None
+    """The line of the machine whose nodes are shared."""
+
+    @property
+    def days(self) -> int:
+        """From how many days the jobs are; failures are from twice as many."""
+        return DAYS if self.machine is None else SHARED_DAYS
+
+    @property
+    def nodes(self) -> str:
+        """What the machine is, in words."""
+        if self.machine is None:
+            return f"{NODES} nodes"
+        spec = machine_of_line(self.machine)
+        return f"{spec.source} with {int(spec.totals[GPUS]):,} GPUs"
+
+    @property
+    def log(self) -> Path:
+        """The file of the jobs."""
+        return self.folder / (FILES[0] if self.machine is None else SHARED_FILES[0])
 
     @property
     def summaries(self) -> dict[str, dict[str, Any]]:
@@ -61,37 +87,47 @@ class Demo:
         return {name: run.summary for name, run in self.runs.items()}
 
 
-def demo(out: Path, tell: Tell, *, seed: int = SEED, force: bool = False) -> Demo:
-    """Generate two weeks of jobs and failures, run them three times, and write logs and pages.
+def demo(
+    out: Path, tell: Tell, *, seed: int = SEED, force: bool = False, shared: bool = False
+) -> Demo:
+    """Generate two weeks of jobs and failures, run them three times, and write logs and pages;
+    `shared`: three days of jobs that share nodes with cores, memory and GPUs.
 
     Raises InputError where the folder cannot be written to.
     """
     check_folder(out, force=force, ours=is_demo_folder)
-    if not PROMISE.is_compiled(Parameters(nodes=NODES)):
-        tell("Compiling, the first time only: about 15 s ...")
-    jobs = generate_jobs(NODES, seed, days=DAYS, load=LOAD)
+    machine: Any = {"nodes": NODES}
+    days, nodes = DAYS, NODES
+    if shared:
+        spec = machine_of_line(SHARED)
+        machine, days, nodes = {"machine": spec}, SHARED_DAYS, len(spec)
+        jobs = generate_shared_jobs(spec, seed, days=days, load=LOAD)
+        tell("Simulating; the first time compiles for about 20 s ...")
+    else:
+        jobs = generate_jobs(NODES, seed, days=DAYS, load=LOAD)
+        if not PROMISE.is_compiled(Parameters(nodes=NODES)):
+            tell("Compiling, the first time only: about 15 s ...")
     # The last jobs finish after the last one came.
-    failures = generate_failures(NODES, 2 * DAYS, seed, rate_per_year=FAILURES_A_YEAR)
+    failures = generate_failures(nodes, 2 * days, seed, rate_per_year=FAILURES_A_YEAR)
     runs = {
-        name: simulate.simulate(
-            jobs, failures, nodes=NODES, accuracy=accuracy, risk=RISK, seed=seed
-        )
+        name: simulate.simulate(jobs, failures, accuracy=accuracy, risk=RISK, seed=seed, **machine)
         for name, accuracy in RUNS.items()
     }
-    certain = simulate.simulate(jobs, failures, nodes=NODES, accuracy=1.0, risk=1.0, seed=seed)
+    certain = simulate.simulate(jobs, failures, accuracy=1.0, risk=1.0, seed=seed, **machine)
     tell("Drawing figures ...")
-    done = Demo(jobs, failures, runs, certain, out)
-    fill_folder(out, lambda fresh: _write(done, fresh), FILES)
+    done = Demo(jobs, failures, runs, certain, out, SHARED if shared else None)
+    fill_folder(out, lambda fresh: _write(done, fresh), SHARED_FILES if shared else FILES)
     return done
 
 
 def is_demo_folder(folder: Path) -> bool:
     """Return whether a folder holds nothing but what a demonstration leaves."""
-    return {path.name for path in folder.iterdir() if not is_left_over(path)} <= set(FILES)
+    known = {*FILES, *SHARED_FILES}
+    return {path.name for path in folder.iterdir() if not is_left_over(path)} <= known
 
 
 def _write(done: Demo, folder: Path) -> None:
-    write_swf(done.jobs, folder / "jobs.swf")
+    write_log(done.jobs, folder / done.log.name)
     write_failures_csv(done.failures, folder / "failures.csv")
     done.runs[SHOWN].report.save(folder / "report.html")
     write_page(folder / "comparison.html", page(comparison(done.summaries)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +11,14 @@ import polars as pl
 from forestall.core.files.documents import settings_text
 from forestall.core.model.errors import ParameterError, TraceError
 from forestall.core.model.nodes import RESOURCES, MachineSpec
-from forestall.logs.machines import FORM, machine_of_line, read_machine_file
-from forestall.prediction.models.trace import TracePredictor
+from forestall.logs.machines import FORM, is_line, machine_from
 from forestall.scheduling.rules.entries import ONLY_SHARED, SHARED_PLACEMENTS
 from forestall.slurm.nodes import gpus_of, looks_like_nodes, read_nodes
 
 if TYPE_CHECKING:
     from forestall.scheduling.simulation.parameters import Parameters
 
-POLICIES = ("promise", "fcfs", "easy", "conservative")
-"""Policies that place jobs beside each other."""
+NOT_ON_SHARED = "not given, with {machine}: not built yet"
 NOT_BUILT = ("vault", "ring", "spares", "failovers", "users", "topology", "topology_slack")
 """Parameters that runs on shared nodes do not know yet."""
 
@@ -34,15 +31,11 @@ def read_machine(given: MachineSpec | str | Path | Any) -> MachineSpec:
     if not isinstance(given, str | Path):
         raise ParameterError("machine", given, FORM)
     path = Path(given)
-    if isinstance(given, str) and "=" in given and not path.exists():
-        return machine_of_line(given)
-    if not path.exists():
-        raise ParameterError("machine", str(given), FORM)
-    if path.suffix in {".csv", ".toml", ".gz", ".xz", ".zst"}:
-        return read_machine_file(path)
-    if path.suffix == ".json" or looks_like_nodes(settings_text(path)):
-        return read_slurm_machine(path)
-    return read_machine_file(path)
+    ours = is_line(given) or path.suffix in {".csv", ".toml", ".gz", ".xz", ".zst"}
+    if not ours and path.exists():
+        slurm = path.suffix == ".json" or looks_like_nodes(settings_text(path))
+        return read_slurm_machine(path) if slurm else machine_from(given)
+    return machine_from(given)
 
 
 def read_slurm_machine(path: Path) -> MachineSpec:
@@ -70,33 +63,22 @@ def defaults_of(machine: Any) -> dict[str, Any]:
     return {"nodes": len(read_machine(machine)), "placement": SHARED_PLACEMENTS[0]}
 
 
-def as_whole_nodes(settings: Parameters) -> Parameters:
-    """Return the parameters of a run whose jobs take whole nodes of one kind: among those that are
-    free none has more than another, so that only risks tell them apart."""
-    risks = settings.entry.promises and settings.placement != "first"
-    return settings.model_copy(update={"placement": "fault-aware"}) if risks else settings
+def check_own(policy: Any, placement: Any, *, log_events: bool) -> None:
+    """Raise ParameterError for what runs on shared nodes cannot have: policies and placements of
+    the user's own, and logs of events."""
+    own = placement if callable(placement) else None
+    for name, value in (("policy", policy), ("placement", own), ("log_events", log_events or None)):
+        if value is not None:
+            raise ParameterError(name, value, NOT_ON_SHARED)
 
 
-def check_alone(settings: Parameters) -> None:
-    """Raise ParameterError for a placement that only runs on shared nodes have."""
-    if settings.placement in ONLY_SHARED:
-        raise ParameterError("placement", settings.placement, "given with {machine}")
-
-
-def check_own(given: Mapping[str, Any]) -> None:
-    """Raise ParameterError for what runs on shared nodes cannot have: policies, placements and
-    predictors of the user's own or that have learned, and logs of events."""
-    for name, value in given.items():
-        plain = value is None or (name in {"placement", "predictor"} and isinstance(value, str))
-        if not plain and not isinstance(value, TracePredictor):
-            raise ParameterError(name, value, "not given, with {machine}: not built yet")
-
-
-def check_shared(settings: Parameters, machine: MachineSpec) -> None:
-    """Raise ParameterError for parameters that runs on shared nodes cannot have."""
-    if settings.policy not in POLICIES:
-        allowed = "promise, fcfs, easy or conservative, with {machine}"
-        raise ParameterError("policy", settings.policy, allowed)
+def check_placement(settings: Parameters, machine: MachineSpec | None) -> None:
+    """Raise ParameterError for parameters that a run on shared nodes cannot have, or only such
+    a run."""
+    if machine is None:
+        if settings.placement in ONLY_SHARED:
+            raise ParameterError("placement", settings.placement, "given with {machine}")
+        return
     if settings.placement not in SHARED_PLACEMENTS:
         allowed = " or ".join((", ".join(SHARED_PLACEMENTS[:-1]), SHARED_PLACEMENTS[-1]))
         raise ParameterError("placement", settings.placement, f"{allowed}, with {{machine}}")
@@ -105,9 +87,7 @@ def check_shared(settings: Parameters, machine: MachineSpec) -> None:
         raise ParameterError("nodes", settings.nodes, allowed)
     for name in NOT_BUILT:
         if (value := getattr(settings, name)) is not None:
-            raise ParameterError(name, value, "not given, with {machine}: not built yet")
-    if settings.predictor != "trace":
-        raise ParameterError("predictor", settings.predictor, "trace, with {machine}")
+            raise ParameterError(name, value, NOT_ON_SHARED)
 
 
 def machine_table(machine: MachineSpec) -> pl.DataFrame:

@@ -32,10 +32,9 @@ from forestall.scheduling.hazard import at_start
 from forestall.scheduling.keywords import PromiseKeywords
 from forestall.scheduling.learned import answers, plugin_of
 from forestall.scheduling.machine import (
-    as_whole_nodes,
-    check_alone,
+    NOT_ON_SHARED,
     check_own,
-    check_shared,
+    check_placement,
     defaults_of,
     read_machine,
 )
@@ -44,13 +43,7 @@ from forestall.scheduling.report.result import Result
 from forestall.scheduling.simulation.parameters import NAMED, Parameters
 from forestall.scheduling.simulation.prepare import foreseen_by, prepare_jobs
 from forestall.scheduling.simulation.run import first_moment, play
-from forestall.scheduling.simulation.shared import (
-    demand_of,
-    is_plain,
-    play_shared,
-    sized,
-    with_nodes,
-)
+from forestall.scheduling.simulation.shared import demand_of, play_on_machine, sized
 
 if TYPE_CHECKING:
     from forestall.core.model.failures import PlannedOutages
@@ -114,24 +107,27 @@ def simulate(
     >>> result.jobs["finish"].to_list(), result.qos
     ([600, 660], 1.0)
     """
-    run_log = failures_of(failures)
+    run_log, spec = failures_of(failures), None
     own_rule = own_of("policy", Policy, policy)
-    if (machine := parameters.pop("machine", None)) is not None:
-        theirs = (own_rule, placement, predictor, events or metrics, log_events or None)
-        named = {"policy": policy, "maintenance": maintenance, **parameters}
-        return _on_shared_nodes(jobs_of(jobs), run_log, machine, theirs, named, progress)
     named = {"policy": policy if own_rule is None else own_rule.name, **parameters}
+    if (given_machine := named.pop("machine", None)) is not None:
+        spec = read_machine(given_machine)
+        check_own(own_rule, placement, log_events=log_events)
+        named = {**defaults_of(spec), **named}
     own_placement = placement if callable(placement) else None
-    if own_placement is None:
-        named = {"placement": placement, **named}
+    if own_placement is None and placement is not None:
+        named["placement"] = placement
     settings, asks = _settings_of(named, predictor, run_log)
-    check_alone(settings)
+    check_placement(settings, spec)
     log = prepare_failures(run_log, settings)
     given = _fitting(jobs_of(jobs), settings.nodes)
     outages, played = None, log
     if maintenance is not None:
         outages, played = _planned(maintenance, log, settings)
-    workload = prepare_jobs(given, log, settings)
+    workload = prepare_jobs(given if spec is None else sized(given), log, settings)
+    demand = None
+    if spec is not None:
+        workload, demand = demand_of(workload, spec)
     period = log.span if settings.repeat_failures else 0
     start = first_moment(workload, played)
     beside = Beside.of(run_log, events, metrics)
@@ -151,53 +147,21 @@ def simulate(
     if outages is not None:
         prediction = beside_planned(prediction, outages, settings)
     with waiting(progress, "jobs") as bar:
-        outcome = play(
-            workload, played, settings, prediction,
-            plugin=plugin, policy=asked, population=settings.population, log_events=log_events,
-            progress=bar,
-        )  # fmt: skip
+        if demand is not None:
+            if plugin is not None:
+                raise ParameterError("predictor", predictor, NOT_ON_SHARED)
+            outcome = play_on_machine(workload, demand, played, settings, prediction, bar)
+        else:
+            outcome = play(
+                workload, played, settings, prediction,
+                plugin=plugin, policy=asked, population=settings.population, log_events=log_events,
+                progress=bar,
+            )  # fmt: skip
     sources = {"jobs": workload.jobs.source, "failures": log.source}
+    if spec is not None:
+        sources["machine"] = spec.source
     cleaning = workload.cleaning + played.cleaning
     return Result(outcome, sources, cleaning, plugin is not None, known, table, outages)
-
-
-def _on_shared_nodes(
-    jobs: Jobs,
-    run_log: Failures,
-    given: Any,
-    own: tuple[Any, ...],
-    named: dict[str, Any],
-    progress: Progress | None,
-) -> Result:
-    """Return the result of jobs that share the nodes of a machine; `own` is what such runs cannot
-    have from the user's own Python. Raises ParameterError."""
-    machine, maintenance = read_machine(given), named.pop("maintenance")
-    named |= dict(zip(("placement", "predictor"), own[1:3], strict=True))
-    check_own(dict(zip(("policy", "placement", "predictor", "events", "log_events"), own,
-                       strict=True)))  # fmt: skip
-    named = {name: value for name, value in named.items() if value is not None}
-    if isinstance(trace := named.get("predictor"), TracePredictor):
-        named |= {"predictor": "trace", "accuracy": trace.accuracy}
-    settings = checked(Parameters, {**defaults_of(machine), **named})
-    check_shared(settings, machine)
-    log = played = prepare_failures(run_log, settings)
-    outages = None
-    if maintenance is not None:
-        outages, played = _planned(maintenance, log, settings)
-    workload = prepare_jobs(sized(_fitting(jobs, settings.nodes)), log, settings)
-    workload, demand = demand_of(workload, machine)
-    period = log.span if settings.repeat_failures else 0
-    prediction: Prediction = foreseen_by(TracePredictor(settings.accuracy), log, period)
-    if outages is not None:
-        prediction = beside_planned(prediction, outages, settings)
-    with waiting(progress, "jobs") as bar:
-        if is_plain(demand):
-            outcome = play(workload, played, as_whole_nodes(settings), prediction, progress=bar)
-            outcome = replace(with_nodes(outcome, demand), parameters=settings)
-        else:
-            outcome = play_shared(workload, demand, played, settings, prediction, progress=bar)
-    sources = {"jobs": jobs.source, "failures": log.source, "machine": machine.source}
-    return Result(outcome, sources, workload.cleaning + played.cleaning, outages=outages)
 
 
 def needed(jobs: int, nodes: int) -> float:

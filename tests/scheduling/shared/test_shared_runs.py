@@ -194,7 +194,7 @@ LINE = "nodes=2 cores=8 memory=16G gpus=2"
         ({"spares": 1}, "not built yet"),
         ({"policy": "easy", "placement": "least"}, "best, first, worst or gradient"),
         ({"policy": "easy", "nodes": 3}, "2, as machine has"),
-        ({"policy": "easy", "predictor": "hazard"}, "trace"),
+        ({"policy": "easy", "placement": lambda *_: []}, "not built yet"),
         ({"policy": "easy", "log_events": True}, "not built yet"),
         (
             {"policy": "easy", "vault": "layout=ring parity=1", "checkpoint": "periodic"},
@@ -307,3 +307,52 @@ def test_a_sweep_over_placements_tells_each_resource(tmp_path: Path) -> None:
     words = ["simulate", *words[1:5], "--policy", "fcfs", "--out", str(tmp_path / "r"), "-q"]
     assert main(words) == 0
     assert main(["certify", str(tmp_path / "r")]) == 0
+
+
+def test_promises_without_failures_are_conservative_backfilling() -> None:
+    """Reservations never move in either, if nobody asks for safety and nothing is moved forward."""
+    machine = fs.generate_machine(12)
+    jobs = fs.generate_shared_jobs(machine, 4, count=600, load=1.2)
+    promised, other = (
+        fs.simulate(jobs, machine=machine, estimates="requested", policy=policy, **more)
+        for policy, more in (
+            ("promise", {"risk": 0, "checkpoint": "none"}),
+            ("conservative", {"compression": False}),
+        )
+    )
+    same = ["start", "finish", "nodes"]
+    assert promised.jobs.select(same).equals(other.jobs.select(same))
+    assert promised.measures["wait"]["mean"] > 60
+
+
+def test_hazards_are_known_to_promises_on_shared_nodes() -> None:
+    """The probability is what the predictor says of the job's nodes, until its deadline."""
+    predictor = fs.HazardPredictor(0.7, 4.0, 300.0)
+    training = fs.Failures.build([0, 3000, 40_000, 90_000], [0, 0, 1, 0])
+    predictor.fit(training, nodes=5, end=100_000)
+    jobs = pl.DataFrame(
+        {
+            "job": [1, 2, 3], "submit": [100_000] * 3, "size": [1, 2, 1],
+            "runtime": [50_000, 900, 7000], "cores": [4, 8, 8], "gpus": [0, 0, 1],
+        }
+    )  # fmt: skip
+    result = fs.simulate(
+        jobs, machine="nodes=5 cores=8 gpus=1", predictor=predictor, downtime=600, risk=0,
+        checkpoint="none",
+    )  # fmt: skip
+    for row in result.jobs.iter_rows(named=True):
+        nodes = fs.NodeSet.parse(row["nodes"]).array()
+        begin = max(100_000, row["start"] - 600 + 1)
+        risk = predictor.partition_failure_probability(nodes, begin, row["deadline"])
+        assert row["promise"] == pytest.approx(1 - risk, rel=1e-9)
+    assert "0" not in result.jobs["nodes"].str.split("-").explode().to_list(), "it failed most"
+
+
+def test_hazards_on_whole_nodes_are_as_without_a_machine() -> None:
+    jobs = fs.generate_jobs(6, 3, days=4, load=0.9)
+    failures = fs.generate_failures(6, 5, 1, rate_per_year=300)
+    predictor = fs.HazardPredictor().fit(fs.generate_failures(6, 200, 2, rate_per_year=300))
+    alone = fs.simulate(jobs, failures, nodes=6, predictor=predictor, risk=0.9)
+    shared = fs.simulate(jobs, failures, machine="nodes=6 cores=8", predictor=predictor, risk=0.9)
+    assert shared.jobs.select(alone.jobs.columns).cast(alone.jobs.schema).equals(alone.jobs)
+    assert alone.measures["qos"] == pytest.approx(shared.measures["qos"], rel=1e-12)

@@ -19,9 +19,9 @@ from forestall.core.model.units import parse_duration
 
 with lazily():
     from forestall.logs import filter as events_filter
-    from forestall.logs import host_speeds, written
+    from forestall.logs import host_speeds, machines, written
     from forestall.logs.generate import failures as traces_failures
-    from forestall.logs.generate import guests, jobs, memory, presets, ras, times
+    from forestall.logs.generate import guests, jobs, memory, presets, ras, shared, times
     from forestall.logs.generate import hosts as traces_hosts
     from forestall.logs.metrics import write
     from forestall.logs.ras import write as ras_write
@@ -101,10 +101,11 @@ research = group_of(
     "jobs",
     "forestall traces generate jobs jobs.swf --nodes 128 --days 14 --load 0.8",
     "forestall traces generate jobs jobs.parquet --count 1000000 --nodes 1024",
+    "forestall traces generate jobs jobs.csv --days 7 --machine 'nodes=64 like=alibaba-2023'",
 )
 def generate_jobs(
     out: Out,
-    nodes: Nodes = 128,
+    nodes: Annotated[Count | None, Setting("Nodes of the machine (default 128)")] = None,
     count: Annotated[int | None, Setting("Number of jobs; or use {days}")] = None,
     days: Annotated[float | None, Setting("Number of days to generate", shown="DAYS")] = None,
     load: Annotated[
@@ -112,11 +113,27 @@ def generate_jobs(
         Setting("Offered load, such as 0.8 (default: the model's)", shown="SHARE"),
     ] = None,
     model: Annotated[Literal["all", "batch", "interactive"], Setting("Kind of jobs")] = "all",
+    machine: Annotated[
+        str | None,
+        Setting(
+            "Machine whose nodes the jobs share: a CSV or TOML file, or such as 'nodes=64 "
+            "like=alibaba-2023'",
+            shown="FILE|LINE",
+        ),
+    ] = None,
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
-    """Generate jobs by the model of Lublin and Feitelson (2003)."""
-    log = jobs.generate_jobs(nodes, seed, count=count, days=days, load=load, model=model)
+    """Generate jobs by the model of Lublin and Feitelson (2003), or such as share nodes."""
+    if machine is None:
+        log = jobs.generate_jobs(nodes or 128, seed, count=count, days=days, load=load, model=model)
+    elif nodes is not None or model != "all":
+        name = "nodes" if nodes is not None else "model"
+        raise ParameterError(name, nodes or model, "not given, with {machine}")
+    else:
+        more = {} if load is None else {"load": load}
+        spec = machines.machine_from(machine)
+        log = shared.generate_shared_jobs(spec, seed, count=count, days=days, **more)
     tell_written(written.write_log(log, out), as_json=as_json)
 
 

@@ -61,7 +61,7 @@ def generate_jobs(
     points = np.cumsum(gaps(constants, count, stream(seed, "jobs", "gaps")))
     if load is not None:
         work = float(np.dot(size.astype(np.float64), runtime.astype(np.float64)))
-        points *= _stretch(constants, points, work / (nodes * load))
+        points *= stretch(constants, points, work / (nodes * load))
     return Jobs(
         np.arange(1, count + 1, dtype=np.int64),
         np.floor(clock(constants, points)).astype(np.int64),
@@ -117,7 +117,7 @@ def _count_of_days(
     raise ParameterError("days", days, f"fewer: these make more than {MOST_JOBS:,} jobs")
 
 
-def _stretch(constants: Constants, points: Real, span: float) -> float:
+def stretch(constants: Constants, points: Real, span: float) -> float:
     """Return by what to multiply the gaps so that the submits span so many seconds.
 
     With one job there is no span, and nothing to stretch.

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@command(app, "demo", "forestall demo", "forestall demo --out my-demo --seed 2")
+@command(
+    app, "demo", "forestall demo", "forestall demo --shared",
+    "forestall demo --out my-demo --seed 2",
+)  # fmt: skip
 def demo(
     out: Annotated[Path, Setting("Folder for the pages", shown="DIR", group=OUTPUT)] = Path(
         "forestall-demo"
@@ -38,6 +41,9 @@ def demo(
     seed: Annotated[
         Annotated[int, Field(ge=0)], Setting("Seed for jobs and failures", group=OUTPUT)
     ] = 1,
+    shared: Annotated[
+        bool, Setting("Jobs that share nodes with cores, memory and GPUs, for three days")
+    ] = False,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -49,7 +55,7 @@ def demo(
         if not silent:
             say(text)
 
-    done = runs_demo.demo(out, tell, seed=seed, force=force)
+    done = runs_demo.demo(out, tell, seed=seed, force=force, shared=shared)
     if as_json:
         say_json(done.summaries)
     elif not quiet:
@@ -59,8 +65,8 @@ def demo(
 def _print(done: Demo) -> None:
     say()
     say(
-        f"{len(done.jobs):,} jobs of {runs_demo.DAYS} days on {runs_demo.NODES} nodes, which "
-        f"fail {len(done.failures)} times in {2 * runs_demo.DAYS} days. Every job gets a "
+        f"{len(done.jobs):,} jobs of {done.days} days on {done.nodes}, which "
+        f"fail {len(done.failures)} times in {2 * done.days} days. Every job gets a "
         "deadline and the probability that it is met; users accept nothing below "
         f"{100 * runs_demo.RISK:.0f} %. The same jobs and failures, each time:"
     )
@@ -78,10 +84,11 @@ def _print(done: Demo) -> None:
     say()
     say(f"Side by side: {done.folder / 'comparison.html'}")
     say(f"The run with {runs_demo.SHOWN}: {done.folder / 'report.html'}")
-    say(f"Its input: {done.folder / 'jobs.swf'}, {done.folder / 'failures.csv'}. Try it yourself:")
+    say(f"Its input: {done.log}, {done.folder / 'failures.csv'}. Try it yourself:")
+    on = f"--nodes {runs_demo.NODES}" if done.machine is None else f"--machine '{done.machine}'"
     say(
-        f"forestall simulate {done.folder / 'jobs.swf'} --failures {done.folder / 'failures.csv'} "
-        f"--nodes {runs_demo.NODES} --accuracy 0.7 --risk 0.99",
+        f"forestall simulate {done.log} --failures {done.folder / 'failures.csv'} {on} "
+        "--accuracy 0.7 --risk 0.99",
         indent=2,
     )
     say("The same promises live, on a simulated cluster that needs no Slurm:")

@@ -38,6 +38,7 @@ from forestall.scheduling.simulation.run import (
     job_records,
     new_log,
     new_world,
+    play,
 )
 
 with lazily():
@@ -196,15 +197,29 @@ def _without_unfit(
     return cleaning, ~unfit
 
 
-def is_plain(demand: Demand) -> bool:
-    """Return whether all jobs take whole nodes and all nodes are alike and allowed: then the run is
-    one without a machine, whose policies count nodes."""
+def play_on_machine(
+    workload: Workload,
+    demand: Demand,
+    failures: Failures,
+    parameters: Parameters,
+    prediction: Any,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Simulate jobs on a machine. If all of them take whole nodes and all nodes are alike and
+    allowed, that is a run without one, whose policies count nodes."""
     kinds, capacity = demand.kinds, demand.machine.capacity
     whole = bool((kinds.table["exclusive"] > 0).all()) and bool(kinds.allowed.all())
-    return whole and bool((capacity == capacity[0]).all())
+    if not whole or not bool((capacity == capacity[0]).all()):
+        return play_shared(workload, demand, failures, parameters, prediction, progress=progress)
+    alike = parameters
+    if parameters.entry.promises and parameters.placement != "first":
+        # Among free nodes none has more than another: only risks tell them apart.
+        alike = parameters.model_copy(update={"placement": "fault-aware"})
+    outcome = play(workload, failures, alike, prediction, progress=progress)
+    return replace(_with_nodes(outcome, demand), parameters=parameters)
 
 
-def with_nodes(outcome: Outcome, demand: Demand) -> Outcome:
+def _with_nodes(outcome: Outcome, demand: Demand) -> Outcome:
     """Return a run of jobs with nodes alone as one on a machine: each run with its nodes."""
     runs, ranges = outcome.runs.copy(), outcome.ranges
     length = ranges[:, 1] - ranges[:, 0]

@@ -24,6 +24,7 @@ from forestall.scheduling.engine.state import WAITING
 from forestall.scheduling.rules import fit_kernels as fits
 from forestall.scheduling.rules import (  # noqa: F401 - the bodies of the questions
     foreseen_risk_kernels,
+    node_risk_kernels,
     planned_risk_kernels,
 )
 from forestall.scheduling.rules import profile_kernels as profiles
@@ -120,6 +121,8 @@ def search(state, j, now, wanted):
         if period > 0 and give_up == FAR:
             last = start if state.at[ENDS] == 0 else state.ends[state.at[ENDS] - 1].time
             give_up = max(last, start) + length + 2 * period
+        if risks.is_spread(state.prediction, state.scratch, now, start, start + length):
+            give_up = start + 1
         lower = next_candidate(state, now, start + 1, asked)
 
 
