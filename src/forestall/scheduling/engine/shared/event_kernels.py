@@ -84,7 +84,7 @@ def victim_after(state, last, node):
     """Return the lowest job above `last` that runs on a node, or -1."""
     victim = np.int64(-1)
     for i in range(state.at[ENDS]):
-        who = state.ends[i].who
+        who = queues.end_at(state, i).who
         if (
             who > last
             and (victim < 0 or who < victim)

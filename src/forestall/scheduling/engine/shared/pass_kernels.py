@@ -6,6 +6,7 @@ import numpy as np
 
 from forestall.core._compile import inlined, kernel, merged
 from forestall.core.model.decisions import DecisionKind, Reason
+from forestall.core.model.nodes import GPUS
 from forestall.prediction.models.foreseen_kernels import FAR
 from forestall.scheduling.engine import run_kernels as runs
 from forestall.scheduling.engine.shared import queue_kernels as queues
@@ -39,14 +40,20 @@ def best_now(state, k):
     """Return the node that one unit of a kind, which fits now, goes to."""
     best, rule, room = -1, state.placement[0], state.room
     allowed = state.kinds.allowed[state.kinds.table[k].nodes]
+    sign = 0 if rule == fits.FIRST else (-1 if rule == fits.WORST else 1)
     for node in range(len(state.capacity)):
+        # The cheapest of what tells nodes apart comes first: most are passed over by it.
+        if best >= 0 and sign * state.free[node, GPUS] > sign * state.free[best, GPUS]:
+            continue
         if (
             allowed[node]
             and state.up_at[node] == 0
-            and (best < 0 or fits.is_before(rule, state.free, room.score, room.risk, node, best))
             and fits.units_within(state.kinds, k, state.capacity[node], state.free[node]) > 0
+            and (best < 0 or fits.is_before(rule, state.free, room.score, room.risk, node, best))
         ):
             best = node
+            if rule == fits.FIRST:
+                break
     return best
 
 
@@ -95,9 +102,9 @@ def reserve_head(state, head):
     state.at[SEARCH] = search
     count, i, time = queues.fitting(state, k), np.int64(0), FAR
     while i < state.at[ENDS]:
-        time = state.ends[i].time
-        while i < state.at[ENDS] and state.ends[i].time == time:
-            count += give_back(state, k, state.ends[i].who)
+        time = queues.end_at(state, i).time
+        while i < state.at[ENDS] and queues.end_at(state, i).time == time:
+            count += give_back(state, k, queues.end_at(state, i).who)
             i += 1
         if count >= wanted:
             break
@@ -248,7 +255,8 @@ def reserve_all(state, now, reason):
     the same are not told."""
     profiles.clear(state.profile, state.capacity, now)
     for i in range(state.at[ENDS]):
-        who, until = state.ends[i].who, state.ends[i].time
+        end = queues.end_at(state, i)
+        who, until = end.who, end.time
         if who < 0:
             profiles.close(state.profile, -1 - who, now, until)
         else:

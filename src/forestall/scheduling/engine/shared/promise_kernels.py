@@ -49,6 +49,8 @@ _START_DUE = np.int64(EventKind.START_DUE)
 _SUBMITTED = np.int64(EventKind.SUBMITTED)
 _ONE = np.int64(1)
 _MINUS = np.int64(-1)
+_LOWEST = np.int64(-(2**62))
+"""Before any job and any node that are expected at one time."""
 _FRESH = np.int64(1)
 _AGAIN = np.int64(0)
 
@@ -57,15 +59,9 @@ _AGAIN = np.int64(0)
 def next_candidate(state, now, lower, wanted):
     """Return the earliest reservation end, known recovery or, where a promise is negotiated,
     foreseen one that is not before `lower`; FAR where there is none."""
-    low, high, best = np.int64(0), state.at[ENDS], FAR
-    while low < high:
-        middle = (low + high) // 2
-        if state.ends[middle].time < lower:
-            low = middle + 1
-        else:
-            high = middle
-    if low < state.at[ENDS]:
-        best = state.ends[low].time
+    place, best = queues.place_of(state, lower, _LOWEST), FAR
+    if place < state.at[ENDS]:
+        best = queues.end_at(state, place).time
     if wanted > 0:
         best = min(best, risks.next_recovery(state.prediction, now, lower))
     return best
@@ -119,7 +115,9 @@ def search(state, j, now, wanted):
             best, best_start = offer.probability, start
         period = risks.period(state.prediction)
         if period > 0 and give_up == FAR:
-            last = start if state.at[ENDS] == 0 else state.ends[state.at[ENDS] - 1].time
+            last = start
+            if state.at[ENDS] > 0:
+                last = queues.end_at(state, state.at[ENDS] - 1).time
             give_up = max(last, start) + length + 2 * period
         if risks.is_spread(state.prediction, state.scratch, now, start, start + length):
             give_up = start + 1

@@ -11,6 +11,7 @@ from forestall.scheduling.engine.shared.state import (
     ENDS,
     FIRST,
     FRESH,
+    FRONT,
     LAST,
     WAITING,
 )
@@ -130,33 +131,75 @@ def dequeue(state, j):
     unwatch(state, state.kind[j])
 
 
+@inlined
+def end_at(state, i):
+    """Return the expected end of this place in the order of (time, who)."""
+    return state.ends[state.at[FRONT] + i]
+
+
+@merged
+def place_of(state, time, who):
+    """Return the place of the first expected end not before (time, who)."""
+    low, high = np.int64(0), state.at[ENDS]
+    while low < high:
+        middle = (low + high) // 2
+        at = end_at(state, middle)
+        if at.time < time or (at.time == time and at.who < who):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def move_end(ends, target, source):
+    """Copy one expected end."""
+    ends[target].time, ends[target].who = ends[source].time, ends[source].who
+
+
 @kernel
 def expect(state, time, who):
-    """Put an expected end in its place by (time, who)."""
-    ends, i = state.ends, state.at[ENDS]
-    while i > 0 and (
-        ends[i - 1].time > time or (ends[i - 1].time == time and ends[i - 1].who > who)
-    ):
-        ends[i].time, ends[i].who = ends[i - 1].time, ends[i - 1].who
-        i -= 1
-    ends[i].time, ends[i].who = time, who
-    state.at[ENDS] += 1
+    """Put an expected end in its place, by moving those on its shorter side that has room."""
+    ends, at = state.ends, state.at
+    count, place = at[ENDS], place_of(state, time, who)
+    if at[FRONT] + count == len(ends):
+        centre(state)
+    front = at[FRONT]
+    if 2 * place < count and front > 0:
+        for i in range(front, front + place):
+            move_end(ends, i - 1, i)
+        at[FRONT] -= 1
+    else:
+        for i in range(front + count, front + place, -1):
+            move_end(ends, i, i - 1)
+    at[ENDS] += 1
+    end = end_at(state, place)
+    end.time, end.who = time, who
+
+
+@merged
+def centre(state):
+    """Move the expected ends to where both sides have room."""
+    front = state.at[FRONT]
+    to = (len(state.ends) - state.at[ENDS]) // 2
+    for i in range(state.at[ENDS]):
+        move_end(state.ends, to + i, front + i)
+    state.at[FRONT] = to
 
 
 @kernel
 def forget(state, time, who):
     """Take an expected end out."""
-    ends, low, high = state.ends, 0, state.at[ENDS]
-    while low < high:
-        middle = (low + high) // 2
-        at = ends[middle]
-        if at.time < time or (at.time == time and at.who < who):
-            low = middle + 1
-        else:
-            high = middle
-    state.at[ENDS] -= 1
-    for i in range(low, state.at[ENDS]):
-        ends[i].time, ends[i].who = ends[i + 1].time, ends[i + 1].who
+    ends, at = state.ends, state.at
+    count, front, place = at[ENDS], at[FRONT], place_of(state, time, who)
+    if 2 * place < count:
+        for i in range(front + place, front, -1):
+            move_end(ends, i, i - 1)
+        at[FRONT] += 1
+    else:
+        for i in range(front + place, front + count - 1):
+            move_end(ends, i, i + 1)
+    at[ENDS] -= 1
 
 
 @kernel

@@ -14,10 +14,10 @@ from forestall.scheduling.engine.state import DECISION, EASY, FCFS, Answers, Rul
 from forestall.scheduling.rules.fit_kernels import Kinds, Mix
 from forestall.scheduling.rules.search_state import Scratch, new_scratch
 
-FIRST, LAST, WAITING, ENDS, FINISHES, FAILURES, FRESH, SLOTS, SEARCH = range(9)
+FIRST, LAST, WAITING, ENDS, FINISHES, FAILURES, FRESH, SLOTS, SEARCH, FRONT = range(10)
 """Counters: first and last job of the queue (-1: none), jobs that wait, expected ends, jobs that
 ended and nodes that failed in this second, jobs that came since the last pass, slots of jobs that
-wait or run, and searches for the start of a head."""
+wait or run, searches for the start of a head, and where the expected ends begin."""
 
 END: Final = np.dtype([("time", "i8"), ("who", "i8")])
 """The expected end of a job's run, or (-1 - node) the known return of a node that is down."""
@@ -69,7 +69,8 @@ class SharedState(NamedTuple):
     """JOB[jobs], whose `size` is units; the rules; int64[nodes, resources] capacity, and what is
     free of it now; int64[nodes] when a node that is down is back (0: it is up); kinds of requests,
     and int64[jobs] which each job has; where jobs run; int64[jobs] three times: the job ahead in
-    the queue and the one behind (-1: none), and the time that orders them; END[capacity] in order;
+    the queue and the one behind (-1: none), and the time that orders them; END[capacity] in order
+    from `FRONT` on;
     profiles of nodes; the rule of placement; room; sets of nodes and risks; what is predicted; the
     decisions on the last event; counters."""
 
@@ -110,7 +111,7 @@ def new_shared_state(
     most = np.minimum(jobs["size"], nodes)
     first = np.concatenate((np.zeros(1, np.int64), np.cumsum(most, dtype=np.int64)))
     shape = machine.capacity.shape
-    at = np.zeros(9, dtype=np.int64)
+    at = np.zeros(10, dtype=np.int64)
     at[FIRST] = at[LAST] = -1
     return SharedState(
         jobs,
