@@ -95,17 +95,19 @@ class Promise(Model):
         outcome = result.outcome
         parameters = outcome.parameters
         found = self.idle_hints(parameters)
-        if jobs.nodes is not None and jobs.nodes != parameters.nodes:
+        alone = outcome.taken is None
+        if alone and jobs.nodes is not None and jobs.nodes != parameters.nodes:
             found.append(
                 f"the job log's header says that its machine has {jobs.nodes:,} nodes; use "
                 f"{{nodes}} {jobs.nodes} for that machine"
             )
-        if outcome.taken is not None and jobs.requests is None:
+        known = jobs.requests is not None or jobs.processor_memory is not None
+        if not alone and not known:
             found.append(
                 "the job log does not say what jobs ask of a node (columns cores, memory, gpus): "
                 "each has its nodes alone"
             )
-        if outcome.taken is None and jobs.requests is not None:
+        if alone and jobs.requests is not None:
             found.append(
                 "jobs ask for cores, memory or GPUs, but without {machine} each takes whole nodes"
             )

@@ -124,7 +124,7 @@ def simulate(
     outages, played = None, log
     if maintenance is not None:
         outages, played = _planned(maintenance, log, settings)
-    workload = prepare_jobs(given if spec is None else sized(given), log, settings)
+    workload = prepare_jobs(given if spec is None else sized(given, spec), log, settings)
     demand = None
     if spec is not None:
         workload, demand = demand_of(workload, spec)

@@ -356,3 +356,32 @@ def test_hazards_on_whole_nodes_are_as_without_a_machine() -> None:
     shared = fs.simulate(jobs, failures, machine="nodes=6 cores=8", predictor=predictor, risk=0.9)
     assert shared.jobs.select(alone.jobs.columns).cast(alone.jobs.schema).equals(alone.jobs)
     assert alone.measures["qos"] == pytest.approx(shared.measures["qos"], rel=1e-12)
+
+
+SWF = """; MaxProcs: 8
+1 0 -1 100 6 -1 -1 6 200 2097152 1 1 1 1 1 1 -1 -1
+2 5 -1 100 2 -1 -1 2 200 -1 1 1 1 1 1 1 -1 -1
+3 6 -1 100 4 -1 -1 4 200 1024 1 1 1 1 1 1 -1 -1
+"""
+
+
+def test_processors_of_swf_are_cores(tmp_path: Path) -> None:
+    """Tasks of a core and the memory of a processor each; with processors a node, whole nodes."""
+    (tmp_path / "jobs.swf").write_text(SWF)
+    jobs = fs.read_jobs(tmp_path / "jobs.swf")
+    assert jobs.processor_memory is not None
+    assert (jobs.processor_memory.tolist(), jobs.requests) == ([2048, 0, 1], None)
+    result = fs.simulate(jobs, policy="fcfs", machine="nodes=2 cores=4 memory=8G")
+    assert result.runs["start"].to_list() == [0, 5, 100]
+    assert result.runs["units"].to_list() == ["4 2", "2", "2 2"]
+    assert result.runs.select("cores", "memory").rows() == [(6, 12_288), (2, 0), (4, 4)]
+    hints = PROMISE.hints(jobs, fs.Failures.none(), result)
+    assert not [one for one in hints if "machine" in one or "does not say" in one]
+    assert certify_promise(result.save(tmp_path / "run", report=False)).passed
+    told = fs.simulate(jobs, policy="fcfs", machine="nodes=2 cores=4")
+    assert told.runs["memory"].to_list() == [0] * 3, "a machine that tells no memory"
+    nodes = fs.read_jobs(tmp_path / "jobs.swf", processors_per_node=4)
+    assert nodes.processor_memory is None
+    whole = fs.simulate(nodes, policy="fcfs", machine="nodes=2 cores=4 memory=8G")
+    assert whole.runs["start"].to_list() == [0, 100, 100]
+    assert whole.runs["nodes"].to_list() == ["0-1", "0", "1"]

@@ -38,6 +38,8 @@ class Jobs:
     nodes : size of the machine in nodes as the log's header says, or None
     epoch : s since 1970 of time 0, where the log tells it
     requests : cores, memory and GPUs that jobs ask for, where the log tells them
+    processor_memory : MiB a processor of each job, 0 where it is not told, of a log whose sizes are
+        processors; else None
     """
 
     job: Ints
@@ -52,6 +54,7 @@ class Jobs:
     nodes: int | None = None
     epoch: int | None = None
     requests: Requests | None = None
+    processor_memory: Ints | None = None
 
     __repr__ = brief_repr
 
@@ -108,6 +111,9 @@ class Jobs:
             user=taken(self.user),
             queue=taken(self.queue),
             requests=None if self.requests is None else self.requests.take(index),
+            processor_memory=(
+                None if self.processor_memory is None else self.processor_memory[where]
+            ),
         )
 
     def table(self) -> pl.DataFrame:

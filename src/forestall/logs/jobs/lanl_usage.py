@@ -86,6 +86,7 @@ def read_lanl_usage(
         source=str(path),
         cleaning=cleaning,
         epoch=int(submit.min()),
+        processor_memory=np.zeros(len(job), np.int64) if processors_per_node == 1 else None,
     )
 
 

@@ -27,7 +27,8 @@ from forestall.logs.jobs.job_ids import with_own_ids
 from forestall.logs.jobs.swf_rows import COLUMNS, FRACTIONAL, Column, SwfRows
 
 _HEADER = re.compile(r"\s*;\s*([A-Za-z]\w*)\s*:\s*(.*?)\s*")
-_NEEDED = ("job", "submit", "run", "allocated", "processors", "request", "user", "queue")
+_NEEDED = ("job", "submit", "run", "allocated", "processors", "request", "request_memory",
+           "user", "queue")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,13 @@ class Swf:
             source=self.source,
             cleaning=cleaning,
             nodes=_machine(self.header, processors_per_node),
+            processor_memory=self._memory(order) if processors_per_node == 1 else None,
         )
+
+    def _memory(self, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the memory that jobs ask for a processor, MiB, 0 where it is not known."""
+        kib = np.maximum(self.columns["request_memory"][order], 0).astype(np.int64)
+        return -(-kib // 1024)
 
 
 def read_swf(path: str | Path, *, processors_per_node: int = 1, strict: bool = False) -> Jobs:

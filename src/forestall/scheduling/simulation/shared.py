@@ -17,7 +17,14 @@ from forestall.core.model.cleaning import Cleaning
 from forestall.core.model.errors import ParameterError
 from forestall.core.model.failures import Failures
 from forestall.core.model.jobs import Jobs
-from forestall.core.model.nodes import GPUS, MachineSpec, Requests
+from forestall.core.model.nodes import (
+    CORES,
+    GPUS,
+    MEMORY,
+    RESOURCES,
+    MachineSpec,
+    Requests,
+)
 from forestall.core.world.jobs import nothing_left
 from forestall.scheduling.engine.shared.state import (
     SLOTS,
@@ -92,8 +99,19 @@ class Allocations:
     size: npt.NDArray[np.float64]
 
 
-def sized(jobs: Jobs) -> Jobs:
-    """Return the jobs, of size 1 where they ask for tasks: these get as many nodes as needed."""
+def sized(jobs: Jobs, machine: MachineSpec) -> Jobs:
+    """Return the jobs, of size 1 where they ask for tasks: these get as many nodes as needed.
+    Processors of a log are tasks of a core each; where the machine tells no memory, none is
+    planned for them."""
+    if jobs.requests is None and jobs.processor_memory is not None:
+        count = len(jobs)
+        amounts = np.zeros((count, len(RESOURCES)), dtype=np.int64)
+        amounts[:, CORES] = 1
+        amounts[:, MEMORY] = jobs.processor_memory * (machine.totals[MEMORY] > 0)
+        alone = Requests(
+            RESOURCES, amounts, jobs.size, np.zeros(count, np.bool_), ("",) * count, ("",) * count
+        )
+        jobs = replace(jobs, requests=alone)
     if jobs.requests is None:
         return jobs
     spread = (jobs.requests.tasks > 0) & ~jobs.requests.exclusive
