@@ -4,9 +4,10 @@
 
 NODES (10,000) nodes, all of them busy, with JOBS (5,000) jobs in the queue; CYCLES (20) cycles of
 30 s of the cluster's time; QUOTES (1,000) quotes a minute of real time, asked by four threads while
-the cycles run. The ledger is SQLite on the disk, the keeper may hold starts. A look reads the text
-of Slurm 26.05, from programs that answer at once (`benchmarks.live_site`): only Slurm's own time is
-not in it. The yardstick is the same text read as a whole (`benchmarks.slurm_look`). Times are by
+the cycles run, in a process set up as the server's, but not while the made-up site is written. The
+ledger is SQLite on the disk, the keeper may hold starts. A look reads the text of Slurm 26.05, from
+programs that answer at once (`benchmarks.live_site`): only Slurm's own time is not in it. The
+yardstick is the same text read as a whole (`benchmarks.slurm_look`). Times are by
 the clock; of cycles, looks and quotes that nothing runs beside also those of the processor, which
 on a machine with other work tell more.
 """
@@ -33,6 +34,7 @@ from forestall.core.model.faults import WriteError, WriteFault
 from forestall.live.guard.settings import GuardSettings, RoleSettings
 from forestall.live.ledger.store import LiveLedger
 from forestall.live.quotes.offers import WantedJob
+from forestall.live.serving.loop import SWITCH, spare_collector
 from forestall.live.slurm.controller import Controller
 from forestall.prediction.watching.foreseen import ListedForecasts, NodeForecast
 from forestall.slurm.cluster.actions import Action, ActionResult
@@ -195,7 +197,7 @@ class Askers:
     def __init__(self, controller: Controller, a_minute: int) -> None:
         self.waits: list[float] = []
         self._controller, self._pause = controller, 60.0 * ASKERS / max(a_minute, 1)
-        self._stop = threading.Event()
+        self._stop, self.may_ask = threading.Event(), threading.Event()
         self._threads = [threading.Thread(target=self._ask, args=(k,)) for k in range(ASKERS)]
         if a_minute:
             for one in self._threads:
@@ -207,6 +209,7 @@ class Askers:
             due += self._pause * chance.uniform(0.5, 1.5)
             if self._stop.wait(max(due - time.perf_counter(), 0.0)):
                 return
+            self.may_ask.wait()
             job = WantedJob(
                 chance.choice((1, 4, 16, 64)), chance.randint(1, 12) * HOUR, user=f"u{seed}",
                 partition=chance.choice(("main", "gpu")),
@@ -218,6 +221,7 @@ class Askers:
     def stop(self) -> None:
         """Let them come to an end."""
         self._stop.set()
+        self.may_ask.set()
         for one in self._threads:
             if one.is_alive():
                 one.join()
@@ -273,13 +277,17 @@ def main(arguments: list[str]) -> None:
                   f"{_size(path) / 1e6:.1f} MB booked")  # fmt: skip
             yard = reading(nodes, len(site.jobs))
             quiet = quiet_quotes(controller)
+            spare_collector()
+            sys.setswitchinterval(SWITCH)
             askers = Askers(controller, a_minute)
             spent, before = Spent(), _size(path)
             looked, booked = told_site.looks, time.perf_counter()
             told_site.spent = Spent()
             for _ in range(cycles):
                 site.pass_time()
+                askers.may_ask.clear()
                 told_site.tell()
+                askers.may_ask.set()
                 spent.on(controller.cycle)
                 time.sleep(max(0.0, 2.0 - spent.clock[-1]))
             minutes = (time.perf_counter() - booked) / 60
