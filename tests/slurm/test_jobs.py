@@ -176,7 +176,7 @@ def test_limits(path: Path, columns: dict[str, str], wanted: int) -> None:
 )
 def test_resources(text: str, wanted: tuple[int, int, int]) -> None:
     """GPUs named by type as well as in all are counted once."""
-    found = tres_of(text)
+    found = tres_of(text)[:3]
     if text and wanted[2] < 0:
         wanted = (*wanted[:2], 0)  # a list without any GPU says that there is none
     assert found == wanted

@@ -17,7 +17,7 @@ from forestall.core.model.failures import Failures
 from forestall.core.model.jobs import Jobs
 from forestall.logs.failures.raw import Head
 from forestall.logs.info import is_failure_log
-from forestall.logs.inputs import FAILURE_OPTIONS, chosen_rows
+from forestall.logs.inputs import FAILURE_OPTIONS, Inputs, chosen_rows
 from forestall.logs.jobs.job_records_summary import describe_records
 from forestall.logs.jobs.swf_rows import is_swf
 from forestall.logs.jobs.table import REQUIRED
@@ -28,6 +28,8 @@ from forestall.logs.ras.read import ras_format, read_ras
 from forestall.logs.ras.tables import own_columns
 from forestall.slurm.files.folder import FAILURES, JOBS, is_site_folder, read_summary
 from forestall.slurm.job_records import holds_job_records, read_job_records
+from forestall.slurm.jobs import looks_like_sacct
+from forestall.slurm.sources.job_log import read_job_log
 from forestall.slurm.sources.windows import spoken
 
 if TYPE_CHECKING:
@@ -81,7 +83,15 @@ def read_log(path: Path, values: Mapping[str, Any]) -> Jobs | Failures:
             raise ParameterError(name, values[name], f"a {kind}: {path}")
     if failing:
         return chosen_rows(path, {**values, "failures": path}).read_failures()
-    return chosen_rows(path, values).read_jobs()
+    return jobs_of(chosen_rows(path, values))
+
+
+def jobs_of(inputs: Inputs) -> Jobs:
+    """Return the chosen jobs of a run, also of a file that Slurm wrote."""
+    if not looks_like_sacct(inputs.log):
+        return inputs.read_jobs()
+    given, strict = inputs.processors_per_node, inputs.strict
+    return read_job_log(inputs.log, processors_per_node=given, jobs=inputs.jobs, strict=strict)
 
 
 @reader

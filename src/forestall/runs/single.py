@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from forestall.core._lazy import lazily
 from forestall.core.kit.folder import check_folder
+from forestall.runs.logs import jobs_of
 from forestall.runs.settings import Settings
 
 with lazily():
@@ -35,7 +36,7 @@ def run(settings: Settings, *, force: bool = False, progress: Progress | None = 
     """
     if settings.out is not None:
         check_folder(settings.out, force=force)
-    jobs, failures = settings.inputs.read_jobs(), settings.model.world(settings.inputs)
+    jobs, failures = jobs_of(settings.inputs), settings.model.world(settings.inputs)
     training = learned.training_of(settings.inputs, failures)
     result = settings.model.simulate(
         jobs,

@@ -33,6 +33,7 @@ from forestall.core.show.result import ShownResult
 from forestall.core.show.style import has_matplotlib
 from forestall.core.show.svg import save
 from forestall.runs.keywords import SweepKeywords
+from forestall.runs.logs import jobs_of
 from forestall.runs.many import sweep_report
 from forestall.runs.on_cluster import check_place, over_cluster
 from forestall.runs.settings import known_options
@@ -163,7 +164,7 @@ def run_sweep(
     """
     check_place(on, workers)
     check_folder(out, force=force, ours=is_sweep_folder)
-    jobs, world = plan.inputs.read_jobs(), plan.model.world(plan.inputs)
+    jobs, world = jobs_of(plan.inputs), plan.model.world(plan.inputs)
     training = learned.training_of(plan.inputs, world)
     logs = (jobs, world, training, learned.besides_of(plan.inputs, world))
     first = measured(plan, logs, plan.points[0])
@@ -346,7 +347,7 @@ def _begin(plan: Plan) -> None:
     world = plan.model.world(inputs)
     training = learned.training_of(inputs, world)
     besides = learned.besides_of(inputs, world)
-    _work.append((plan, (inputs.read_jobs(), world, training, besides)))
+    _work.append((plan, (jobs_of(inputs), world, training, besides)))
 
 
 def _end_with_parent() -> None:

@@ -20,6 +20,7 @@ from forestall.core.show.blocks import Column, Table
 from forestall.core.show.report import Report, Section
 from forestall.core.show.words import or_dash
 from forestall.prediction.given.learned import Learned, training_of
+from forestall.runs.logs import jobs_of
 from forestall.runs.settings import inputs_of, learnt_of
 from forestall.scheduling.settings import PROMISE
 from forestall.scheduling.simulate import simulate
@@ -181,7 +182,7 @@ class Account:
             else:
                 learners[name] = Learned.trained(name, training.log, nodes).learner
         given = parameters.model_dump(exclude={"nodes", "predictor", "accuracy"})
-        replay = ReplayedWorkload(inputs.read_jobs(), failures, nodes, given)
+        replay = ReplayedWorkload(jobs_of(inputs), failures, nodes, given)
         rows = replayed([replay], learners, progress)
         return {
             "verdict": verdict(rows),

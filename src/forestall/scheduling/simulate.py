@@ -16,7 +16,7 @@ from forestall.core.model.errors import ParameterError
 from forestall.core.model.failures import Failures
 from forestall.core.model.jobs import Jobs
 from forestall.core.world.failures import expected_downtime, prepare_failures
-from forestall.logs.given import failures_of, jobs_of
+from forestall.logs.given import failures_of
 from forestall.logs.maintenance import read_maintenance
 from forestall.logs.topology import read_topology
 from forestall.logs.users import read_users
@@ -44,6 +44,7 @@ from forestall.scheduling.simulation.parameters import NAMED, Parameters
 from forestall.scheduling.simulation.prepare import foreseen_by, prepare_jobs
 from forestall.scheduling.simulation.run import first_moment, play
 from forestall.scheduling.simulation.shared import demand_of, play_on_machine, sized
+from forestall.slurm.sources.job_log import given_jobs
 
 if TYPE_CHECKING:
     from forestall.core.model.failures import PlannedOutages
@@ -76,7 +77,7 @@ def simulate(
 
     Parameters
     ----------
-    jobs : a Jobs, a path (SWF, CSV, Parquet), or a Polars or pandas table
+    jobs : a Jobs, a path (SWF, CSV, Parquet, what sacct wrote), or a Polars or pandas table
     failures : a Failures, a path, a table with time and node, or None for no failures
     policy : "promise", "fcfs", "easy", "conservative", a policy of your own (an object of a
         subclass of `fs.Policy`), or its class as "module:Class"
@@ -120,36 +121,28 @@ def simulate(
     settings, asks = _settings_of(named, predictor, run_log)
     check_placement(settings, spec)
     log = prepare_failures(run_log, settings)
-    given = _fitting(jobs_of(jobs), settings.nodes)
+    given = _fitting(given_jobs(jobs), settings.nodes)
     outages, played = None, log
     if maintenance is not None:
         outages, played = _planned(maintenance, log, settings)
     workload = prepare_jobs(given if spec is None else sized(given, spec), log, settings)
-    demand = None
-    if spec is not None:
-        workload, demand = demand_of(workload, spec)
+    workload, demand = (workload, None) if spec is None else demand_of(workload, spec)
     period = log.span if settings.repeat_failures else 0
     start = first_moment(workload, played)
     beside = Beside.of(run_log, events, metrics)
     learnt = at_start(asks, settings, start) if settings.predictor == "hazard" else None
     known = None if isinstance(asks, TracePredictor) else learnt or asks
-    table = None
-    if settings.predictor == "learned" and not isinstance(known, Learner):
-        raise ParameterError("predictor", "learned", "a trained predictor, or the file of one")
-    if isinstance(known, Learner):
-        table = answers(known, settings, log, start, beside)
-    elif beside:
-        raise ParameterError("predictor", settings.predictor, WITH_BESIDE)
+    table = _table(known, settings, log, start, beside)
     own = None if known is learnt or table is not None else known
     asked = None if own_rule is None else AskedPolicy(own_rule, workload.jobs.user)
     plugin = _plugin(own, own_placement, outages, settings, period)
     prediction = _prediction(learnt, table, settings, log, period)
     if outages is not None:
         prediction = beside_planned(prediction, outages, settings)
+    if demand is not None and plugin is not None:
+        raise ParameterError("predictor", predictor, NOT_ON_SHARED)
     with waiting(progress, "jobs") as bar:
         if demand is not None:
-            if plugin is not None:
-                raise ParameterError("predictor", predictor, NOT_ON_SHARED)
             outcome = play_on_machine(workload, demand, played, settings, prediction, bar)
         else:
             outcome = play(
@@ -158,8 +151,7 @@ def simulate(
                 progress=bar,
             )  # fmt: skip
     sources = {"jobs": workload.jobs.source, "failures": log.source}
-    if spec is not None:
-        sources["machine"] = spec.source
+    sources |= {} if spec is None else {"machine": spec.source}
     cleaning = workload.cleaning + played.cleaning
     return Result(outcome, sources, cleaning, plugin is not None, known, table, outages)
 
@@ -200,6 +192,19 @@ def _settings_of(
     if settings.topology_slack is not None and settings.topology is None:
         raise ParameterError("topology_slack", settings.topology_slack, "given with {topology}")
     return settings, predictor
+
+
+def _table(
+    known: Any, settings: Parameters, log: Failures, start: int, beside: Beside
+) -> Tabulated | None:
+    """Return what a trained predictor answers during a run; None for other predictors."""
+    if isinstance(known, Learner):
+        return answers(known, settings, log, start, beside)
+    if settings.predictor == "learned":
+        raise ParameterError("predictor", "learned", "a trained predictor, or the file of one")
+    if beside:
+        raise ParameterError("predictor", settings.predictor, WITH_BESIDE)
+    return None
 
 
 def _plugin(

@@ -22,7 +22,7 @@ from forestall.slurm.records.accounting import UNKNOWN
 from forestall.slurm.sacct_text import Piece
 from forestall.slurm.task_rows import Columns, Unfolding, groups_of, id_of
 from forestall.slurm.times import TimeColumn, elapsed_of, limit_of, moments_of, settle
-from forestall.slurm.words import MOST_NAMES, Growing, Words, by_word, coded
+from forestall.slurm.words import MOST_NAMES, Growing, Words, by_word, coded, mebibytes
 
 with lazily():
     import polars as pl
@@ -33,7 +33,7 @@ Short = npt.NDArray[np.int32]
 Bool = npt.NDArray[np.bool_]
 
 LONGS: Final = ("job", "submit", "eligible", "start", "end", "suspended", "limit", "task", "het")
-SHORTS: Final = ("nodes", "asked", "cpus", "gpus", "exit_code", "signal", "at_once")
+SHORTS: Final = ("nodes", "asked", "cpus", "gpus", "exit_code", "signal", "at_once", "memory")
 LOCAL: Final = 1
 """Flag of rows whose dates have no zone."""
 TOO_LONG: Final = 2
@@ -358,31 +358,33 @@ class _Tres:
             rows = [tres_of(word) for word in words]
             self._read[column] = {
                 kind: np.array([row[k] for row in rows], dtype=np.int64)[code]
-                for k, kind in enumerate(("cpu", "node", "gpu"))
+                for k, kind in enumerate(("cpu", "node", "gpu", "mem"))
             }
         return self._read[column][name]
 
 
 @lru_cache(maxsize=1 << 18)
-def tres_of(text: str) -> tuple[int, int, int]:
-    """Return processors, nodes and GPUs of a list of trackable resources, UNKNOWN where the list
-    is empty; GPUs are those named without a type, else the sum over the types.
+def tres_of(text: str) -> tuple[int, int, int, int]:
+    """Return processors, nodes, GPUs and memory (MiB) of a list of trackable resources, UNKNOWN
+    where the list is empty; GPUs are those named without a type, else the sum over the types.
 
     >>> tres_of("billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=16G,node=1")
-    (8, 1, 2)
+    (8, 1, 2, 16384)
     """
     if not text:
-        return UNKNOWN, UNKNOWN, UNKNOWN
+        return UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN
     found = {"cpu": UNKNOWN, "node": UNKNOWN, "gres/gpu": UNKNOWN}
-    typed = 0
+    typed, memory = 0, UNKNOWN
     for item in text.split(","):
         name, _, number = item.partition("=")
         if name in found:
             found[name] = _count(number)
         elif name.startswith("gres/gpu:"):
             typed += max(_count(number), 0)
+        elif name == "mem":
+            memory = mebibytes(number)
     gpus = found["gres/gpu"]
-    return found["cpu"], found["node"], typed if gpus < 0 else gpus
+    return found["cpu"], found["node"], typed if gpus < 0 else gpus, memory
 
 
 def _sizes(frame: pl.DataFrame, never: Bool, found: Columns) -> None:
@@ -406,9 +408,10 @@ def _sizes(frame: pl.DataFrame, never: Bool, found: Columns) -> None:
         asked[waiting] = np.where(total[waiting] > 0, total[waiting], UNKNOWN)
     cpus = _first(never, counted("AllocCPUS"), counted("NCPUS"), lambda: tres("AllocTRES", "cpu"))
     gpus = _first(never, lambda: tres("AllocTRES", "gpu"))
+    memory = _first(None, lambda: tres("AllocTRES", "mem"), lambda: tres("ReqTRES", "mem"))
     for column in (nodes, cpus, gpus):
         column[never] = 0
-    found.update(nodes=nodes, asked=asked, cpus=cpus, gpus=gpus)
+    found.update(nodes=nodes, asked=asked, cpus=cpus, gpus=gpus, memory=memory)
 
 
 def _first(done: Bool | None, *columns: Callable[[], Long]) -> Long:

@@ -4,6 +4,7 @@ the text of every row."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy.typing as npt
 
 from forestall.core._lazy import lazily
 from forestall.core.model.coded import UNTOLD, Coded
+from forestall.core.model.errors import ParameterError
+from forestall.core.model.units import parse_size
 
 with lazily():
     import polars as pl
@@ -132,3 +135,12 @@ def _families(words: list[str], code: Codes) -> tuple[list[str], Codes]:
     """Return words whose runs of digits are ``#``, each once, and the codes of the same rows."""
     family, place = coded(pl.Series(words, dtype=pl.String).str.replace_all("[0-9]+", "#"))
     return family, place[code]
+
+
+def mebibytes(text: str) -> int:
+    """Return an amount of memory in whole MiB, as Slurm writes it: M where it has no unit; -1 where
+    it is none."""
+    with suppress(ParameterError):
+        size = parse_size(f"{text}M" if text[-1:].isdigit() else text)
+        return min(-(-size // 2**20), int(np.iinfo(np.int32).max))
+    return -1

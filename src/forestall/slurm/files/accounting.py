@@ -51,12 +51,13 @@ NAMES: Final = {
     "reason": "reason", "user": "user", "account": "account", "partition": "partition",
     "qos": "qos", "name": "name", "nodelist": "nodes", "excluded": "excluded",
     "failed_node": "failed_node", "task": "task", "at_once": "at_once", "het": "het_job",
+    "memory": "memory_mib",
 }  # fmt: skip
 """Columns of `Accounting`, and what they are called in the file."""
 _TIMES: Final = ("start", "end")
 _SURE: Final = ("job", "which", "attempt", "submit", "suspended")
-_OPTIONAL: Final = ("task", "at_once", "het")
-"""Columns of arrays and heterogeneous jobs, left out where there are none of those."""
+_OPTIONAL: Final = ("task", "at_once", "het", "memory")
+"""Columns that are left out where there is nothing of them: arrays, heterogeneous jobs, memory."""
 _NO_LIMIT: Final = -1
 
 
@@ -92,7 +93,8 @@ def read_accounting(path: str | Path) -> Accounting:
     columns: dict[str, Any] = {}
     texts = {"state", "reason", "user", "account", "partition", "qos", "name", "nodelist",
              "excluded", "failed_node"}  # fmt: skip
-    shorts = {"attempt", "nodes", "asked", "cpus", "gpus", "exit_code", "signal", "at_once"}
+    shorts = {"attempt", "nodes", "asked", "cpus", "gpus", "exit_code", "signal", "at_once",
+              "memory"}  # fmt: skip
     there = parquet_columns(Path(path))
     for ours, theirs in NAMES.items():  # one at a time: they do not lie in memory twice
         if ours in _OPTIONAL and theirs not in there:

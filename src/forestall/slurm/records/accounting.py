@@ -52,6 +52,7 @@ class Accounting:
     task : int64[n], `task_lists.task_id` of a task of an array; UNKNOWN for other jobs
     at_once : int32[n], tasks of the array that run at once at most; UNKNOWN without a limit
     het : int64[n], the heterogeneous job of which a run is a component; UNKNOWN for other jobs
+    memory : int32[n], MiB of the whole run, or that it asks for; UNKNOWN if not recorded
     begin, until : the time that the records cover, [begin, until)
     dated : whether times are Unix seconds
     machine_nodes, cores_per_node : of the whole machine; None if not recorded
@@ -93,11 +94,12 @@ class Accounting:
     task: Ints = field(default_factory=lambda: _UNTOLD)
     at_once: Short = field(default_factory=lambda: _UNTOLD_SHORT)
     het: Ints = field(default_factory=lambda: _UNTOLD)
+    memory: Short = field(default_factory=lambda: _UNTOLD_SHORT)
 
     __repr__ = brief_repr
 
     def __post_init__(self) -> None:
-        for name in ("task", "at_once", "het"):
+        for name in ("task", "at_once", "het", "memory"):
             column = getattr(self, name)
             if column is _UNTOLD or column is _UNTOLD_SHORT:
                 object.__setattr__(self, name, np.full(len(self.job), UNKNOWN, column.dtype))

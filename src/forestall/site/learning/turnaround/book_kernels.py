@@ -211,6 +211,8 @@ def tell_quantiles(book, k):
 @kernel
 def worth_it(desk):
     """Return whether moved probabilities have scored no worse than those that were not."""
+    if desk.lost[0] == 0.0:  # any noise times nothing would be no number
+        return desk.lost[1] == 0.0 and desk.noise < math.inf
     return desk.lost[1] <= (1.0 + desk.noise) * desk.lost[0]
 
 
