@@ -84,7 +84,7 @@ MERGE = texts(
         "SHARE",
     ),
     ("lift", "Causal filter: minimum ratio of that share to chance (default 2)", "X"),
-    rare={"rule", "within", "support", "confidence", "lift", "clusters", "causal"},
+    rare={"rule", "within", "support", "confidence", "lift", "clusters", "causal", "spatial"},
 )
 """Options of the filters: keys of `FilterSettings`."""
 

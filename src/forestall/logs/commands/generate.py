@@ -142,7 +142,7 @@ def generate_jobs(
     "failures",
     "forestall traces generate failures failures.csv --nodes 128 --days 365",
     "forestall traces generate failures failures.csv --preset lanl05 --nodes 1024 --days 90",
-    rare="heterogeneity repair burst_share burst_size burst_rack unpredictable",
+    rare="shape heterogeneity repair burst_share burst_size burst_rack unpredictable",
 )
 def generate_failures(
     out: Out,
