@@ -73,7 +73,8 @@ def _shared() -> None:
     jobs, failures = _logs()
     table = jobs.table().with_columns(cores=1)
     line = f"nodes={NODES} cores=2"
-    promise.simulate(table, failures, machine=line, policy="easy")
+    for policy in ("easy", "promise"):
+        promise.simulate(table, failures, machine=line, policy=policy)
 
 
 def _hazard() -> None:
