@@ -209,8 +209,8 @@ class Quoting:
     def holds_still(self, offer: OfferRow, job: WantedJob, now: int) -> bool:
         """Whether an offer would be made again now for this job, with its probability at least. Of
         the engine's that is the one before correction: what became of others meanwhile takes
-        nothing back."""
-        if self.impossible(job):
+        nothing back. One that is held has to be one that can be held now."""
+        if self.impossible(job) or (offer.held and self.unheld):
             return False
         moment, sources = self.mind.moment(now), self.sources(job)
         if offer.held or sources.book is None:

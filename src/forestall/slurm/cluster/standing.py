@@ -162,7 +162,14 @@ def _requeue(action: Requeue, job: ClusterJob) -> Standing:
     if job.restarts > action.restarts:
         if not job.waits and set(job.nodes) & set(action.excluded):
             raise _refused(action, f"job {job.id} started again on nodes that it was to leave")
-        return Standing.OPEN if job.held and job.mark.hold else Standing.DONE
+        if job.held and job.mark.hold:
+            return Standing.OPEN
+        if job.waits and not set(action.excluded) <= set(job.excluded):
+            message = (
+                f"job {job.id} was let go before it was kept off the nodes that it was to leave"
+            )
+            raise _refused(action, message)
+        return Standing.DONE
     if job.state not in ("RUNNING", "SUSPENDED", "STOPPED"):
         raise _refused(action, f"job {job.id} is {job.state}, not running")
     return Standing.OPEN
