@@ -102,8 +102,13 @@ CASES: list[tuple[Action, ClusterView, Standing | WriteFault]] = [
     (RebootNode("b1", "n1", "d1", "x", 100), view({"booted": 101}), DONE),
     (RebootNode("b1", "n1", "d1", "x", 100), view({"booted": 100}), REFUSED),
     (RebootNode("b1", "n1", "d1", "x", 100), view({"booted": None}), REFUSED),
-    (Requeue("q1", 1, 0, ("n1",)), view(restarts=1), REFUSED),
-    (Requeue("q1", 1, 0, ("n1",)), view(restarts=1, excluded=("n1", "n7")), DONE),
+    (Requeue("q1", 1, 0, ("n1",)), view(restarts=1), DONE),
+    (Requeue("q1", 1, 0, ("n1",)), view(restarts=1, note="forestall:act=q1"), DONE),
+    (
+        Requeue("q1", 1, 0, ("n1",)),
+        view(restarts=1, note="forestall:hold=q1 forestall:act=q1?"),
+        REFUSED,
+    ),
     (
         Requeue("q1", 1, 0, ("n1",)),
         view(restarts=1, priority=0, note="forestall:hold=q1 forestall:act=q1?"),
