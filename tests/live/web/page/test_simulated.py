@@ -13,6 +13,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import TimeoutError as LateError
 
 COMPILED = 400_000
 """ms that the first look may take where nothing is compiled yet."""
@@ -57,7 +58,12 @@ def _taken(page: Page) -> None:
     gone = page.get_by_text("no longer holds")
     for _ in range(10):
         page.locator(".fs-offers li").first.get_by_role("button").click()
-        page.get_by_label("Name (optional)").fill("<b>bold</b>")
+        name = page.get_by_label("Name (optional)")
+        try:
+            name.wait_for(timeout=5_000)
+        except LateError:  # the list was made anew under the click
+            continue
+        name.fill("<b>bold</b>")
         page.get_by_role("button", name="Submit the job").click()
         expect(promised.or_(gone)).to_be_visible(timeout=30_000)
         if promised.is_visible():
