@@ -419,8 +419,9 @@ class Scenario:
             left = {name[6:] for name in row.figures if name[:6] == "avoid "} if row else set()
             done = self.ledger.one(StateRow, one.id, str(IntentState.CONFIRMED))
             job = self.world.state.jobs.get(one.job)
-            again = job is not None and job.restarts == one.restarts + 1 and left & set(job.nodes)
-            kept_off = left <= set(one.excluded) or not again
+            again = job is not None and job.restarts == one.restarts + 1
+            free = job is not None and again and (job.waits or bool(left & set(job.nodes)))
+            kept_off = left <= set(one.excluded) or not free
             self.must(done is None or kept_off, f"{one} leaves {left}")
 
     def _returns(self) -> None:
