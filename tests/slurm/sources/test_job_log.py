@@ -89,6 +89,21 @@ def test_what_it_cannot_be_read_as_is_refused(log: Path, tmp_path: Path) -> None
         read_slurm_jobs(empty)
 
 
+def test_what_is_not_told_is_nobody_elses(tmp_path: Path) -> None:
+    """A blank user or partition, and a column that is not there."""
+    place = tmp_path / "sacct.txt"
+    lines = HEAD + "".join(
+        row(k, "COMPLETED", (T + k, T + 10, T + 90), "1x4", had="cpu=4,node=1") for k in (1, 2)
+    )
+    place.write_text(lines.replace("2|ann|p|gpu,cpu|", "2||p||"))
+    jobs = read_slurm_jobs(place)
+    assert (jobs.user, jobs.queue) == (("ann", ""), ("gpu", ""))
+    cut = ["|".join(line.split("|")[:1] + line.split("|")[4:]) for line in lines.splitlines()]
+    place.write_text("\n".join(cut) + "\n")
+    jobs = read_slurm_jobs(place)
+    assert (jobs.user, jobs.queue) == (("", ""), ("", ""))
+
+
 @pytest.mark.parametrize(
     ("text", "memory"),
     [

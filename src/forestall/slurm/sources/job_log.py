@@ -67,14 +67,14 @@ def jobs_of_runs(runs: Accounting) -> Jobs:
     first, last = first[order], last[order]
     zero = int(runs.submit[first].min()) if runs.dated else 0
     limit = runs.limit[last]
-    queues = [runs.partition.words[code].split(",")[0] for code in runs.partition.code[last]]
+    queues = [text.split(",")[0] for text in runs.partition.take(last).texts()]
     return Jobs(
         runs.job[last],
         runs.submit[first] - zero,
         runs.nodes[last].astype(np.int64),
         runs.elapsed[last],
         np.where((limit > 0) & (limit < UNLIMITED), limit, UNKNOWN),
-        user=tuple(runs.user.words[code] for code in runs.user.code[last]),
+        user=tuple(runs.user.take(last).texts()),
         queue=tuple(queues),
         source=runs.source,
         cleaning=cleaning,
